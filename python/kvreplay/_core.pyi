@@ -1,0 +1,168 @@
+"""The compiled core. Everything here is plain: no Polars, no units, no defaults that users see.
+
+Tables cross the border as :class:`Table` (an Arrow C stream, ``pl.DataFrame(table)`` takes it without a
+copy). Long calls release the GIL and take a :class:`Progress`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
+
+__version__: str
+
+class Error(ValueError):
+    """Base of the two below; ``.hint`` says what to do about it."""
+
+    hint: str
+
+class TraceError(Error):
+    """An unreadable trace. ``str(error)`` is ``file:line: message``."""
+
+    code: str
+    file: str
+    line: int | None
+
+class ConfigError(Error):
+    """An invalid configuration."""
+
+class Cancelled(Exception):
+    """A call was stopped through its :class:`Progress`."""
+
+class Progress:
+    """How far a long call is. Bytes while reading, requests while replaying."""
+
+    def __init__(self) -> None: ...
+    def get(self) -> tuple[int, int]:
+        """``(done, total)``; total 0 = unknown."""
+    def cancel(self) -> None:
+        """Asks the call to stop; it raises :class:`Cancelled`."""
+
+class Table:
+    """Columns of equal length as an Arrow C stream."""
+
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def to_pydict(self) -> dict[str, list[Any]]:
+        """Plain lists, for callers that do without Polars."""
+
+class Trace:
+    """An immutable trace, shared between threads."""
+
+    def __len__(self) -> int: ...
+    @property
+    def sha256(self) -> str: ...
+    def info(self) -> dict[str, Any]:
+        """The dict of interface.md (`trace.info`)."""
+    def quality(self) -> Table:
+        """code, severity, count, first_line, first_value, message, hint."""
+    def requests(self) -> Table:
+        """request, arrival_us, input_tokens, output_tokens, blocks, group columns."""
+    def blocks(self, request: int) -> list[int | str]: ...
+    def select(self, keep: Sequence[int]) -> Trace: ...
+    def unique_blocks(self) -> int: ...
+    def longest_path(self) -> int: ...
+    def totals(self) -> dict[str, int]:
+        """block_refs, input_tokens, output_tokens, full_blocks, longest_path."""
+    def native(self) -> tuple[Table, str]:
+        """The native file's rows and its metadata (JSON)."""
+
+def read(
+    sources: Sequence[str | BinaryIO],
+    *,
+    format: str,
+    block_tokens: int | None,
+    tail: str,
+    time_unit: str,
+    scope: str,
+    namespace: str | Sequence[str],
+    strict: bool,
+    columns: Mapping[str, str],
+    progress: Progress | None = None,
+) -> Trace:
+    """Reads text formats. A source is a path or a binary file object; '-' never gets here."""
+
+def read_arrow(
+    stream: object,
+    *,
+    block_tokens: int | None,
+    tail: str,
+    time_unit: str,
+    scope: str,
+    namespace: str | Sequence[str],
+    strict: bool,
+    columns: Mapping[str, str],
+    file: str = "",
+    progress: Progress | None = None,
+) -> Trace:
+    """Reads rows from any object with ``__arrow_c_stream__``; `columns` maps our names to the stream's."""
+
+def read_native(stream: object, metadata: str, *, file: str = "") -> Trace: ...
+def write_mooncake(trace: Trace, file: BinaryIO) -> None: ...
+def generate(kind: str, *, requests: int, seed: int, block_tokens: int, parameters: Mapping[str, float]) -> Trace: ...
+
+# Registries: name, doc, parameters (text: "name=default, ..."), source.
+def formats() -> Table: ...
+def generators() -> Table: ...
+def policies() -> Table: ...
+def admissions() -> Table: ...
+def fill_rules() -> Table: ...
+def quality_codes() -> Table: ...
+
+class Curve:
+    """Exact LRU hits at every capacity, from one pass."""
+
+    @property
+    def breakpoints(self) -> int:
+        """Number of capacities at which the curve rises (rows of :meth:`steps`)."""
+    @property
+    def last_capacity_blocks(self) -> int:
+        """The smallest capacity that reaches the ceiling; 0 when nothing is reused."""
+    def at(self, capacities: Sequence[int]) -> Table:
+        """capacity_blocks, hit_blocks, hit_tokens[, warm_hit_tokens] at the given capacities."""
+    def steps(self) -> Table:
+        """The same at every capacity where it rises."""
+    def reuse_distance(self) -> Table:
+        """Histogram by powers of two: lower, upper, accesses, tokens."""
+
+def lru_curve(trace: Trace, *, warmup_requests: int | None, progress: Progress | None = None) -> Curve: ...
+def policy_curve(
+    trace: Trace, *, policy: str, capacities: Sequence[int], warmup_requests: int | None, progress: Progress | None = None
+) -> Table:
+    """As :meth:`Curve.at` for any registered policy and for `opt` (request-granular Belady with bypass)."""
+
+def reuse_runs(trace: Trace, progress: Progress | None = None) -> Table:
+    """request, start, length, distance_blocks, previous_request, age_us."""
+
+def reuse_time(trace: Trace, progress: Progress | None = None) -> Table:
+    """Histogram of the time since the previous access, by powers of two of a microsecond: lower, upper, accesses, tokens."""
+
+def ceiling(trace: Trace) -> Table:
+    """request, hit_blocks, hit_tokens with an infinite cache."""
+
+def ratios(trace: Trace) -> Table:
+    """name, value, numerator, denominator, definition with an infinite cache."""
+
+def window_growth(trace: Trace, *, capacities: Sequence[int], windows: int) -> Table:
+    """window, until_us, requests, input_tokens, ceiling_hit_tokens, hit_tokens_0.. (LRU of each capacity), distinct_blocks; cumulative."""
+
+class Replay:
+    """What one replay recorded."""
+
+    def tiers(self) -> Table: ...
+    def requests(self) -> Table: ...
+    def events(self) -> Table: ...
+    def content(self, tier: int) -> list[int | str]: ...
+    def ratios(self) -> Table: ...
+
+def replay(
+    trace: Trace,
+    tiers: Sequence[Mapping[str, Any]],
+    *,
+    mode: str,
+    last_token: bool,
+    full_blocks_only: bool,
+    per_request: bool,
+    events: bool,
+    progress: Progress | None = None,
+) -> Replay:
+    """One hierarchy over the whole trace. A tier is a dict: name, capacity_blocks, policy, admission, fill,
+    touch, closure, chunk_blocks."""

@@ -1,0 +1,1 @@
+//! Admission filters: one file each behind one registry.

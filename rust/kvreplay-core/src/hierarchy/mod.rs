@@ -1,0 +1,1 @@
+//! Tiers, fill rules and the cascade of `semantics.md` section 5.

@@ -1,0 +1,1 @@
+//! Slow, obvious twins of the engines, used by tests only.

@@ -1,0 +1,1 @@
+//! The replay loop and its recorders.

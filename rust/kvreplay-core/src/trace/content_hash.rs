@@ -1,0 +1,91 @@
+//! A name for the content of a trace, whatever container it came in.
+
+use super::{Column, Trace};
+use sha2::{Digest, Sha256};
+
+/// Bumped when the canonical form below changes.
+const FORM: &[u8] = b"kvreplay trace 1\n";
+
+/// SHA-256 over the canonical form: lengths, times, paths, ids and columns in replay order.
+///
+/// Paths are hashed as nodes of the forest: dense numbers follow the order of first appearance, so equal
+/// requests give equal forests. Format name and quality are not part of the content.
+pub(super) fn sha256(trace: &Trace) -> String {
+    let mut hash = Sha256::new();
+    hash.update(FORM);
+    number(&mut hash, u64::from(trace.block_tokens));
+    hash.update(trace.tail.name());
+    let requests = &trace.requests;
+    u32s(&mut hash, requests.node.iter().flat_map(|n| [n.chain, n.len]));
+    number(&mut hash, u64::from(requests.arrival_us.is_some()));
+    u64s(&mut hash, requests.arrival_us.iter().flatten().map(|&t| t as u64));
+    u32s(&mut hash, requests.input_tokens.iter().copied());
+    u32s(&mut hash, requests.output_tokens.iter().copied());
+    u32s(&mut hash, requests.block_tokens.iter().copied());
+    for column in &requests.columns {
+        column_into(&mut hash, column);
+    }
+    let forest = &trace.forest;
+    u32s(&mut hash, forest.start.iter().copied());
+    u32s(&mut hash, forest.parent.iter().flat_map(|n| [n.chain, n.len]));
+    u32s(&mut hash, forest.namespace.iter().copied());
+    let runs = trace.ids.runs();
+    u32s(&mut hash, runs.block.iter().copied());
+    u64s(&mut hash, runs.id.iter().copied());
+    if trace.ids.has_texts() {
+        for block in (0..forest.blocks()).filter(|&b| trace.ids.is_text(b)) {
+            number(&mut hash, u64::from(block));
+        }
+        let texts = trace.ids.texts();
+        for n in 0..texts.len() as u32 {
+            text(&mut hash, texts.get(n));
+        }
+    }
+    hash.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
+        for digit in [byte >> 4, byte & 15] {
+            hex.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
+        }
+        hex
+    })
+}
+
+fn column_into(hash: &mut Sha256, column: &Column) {
+    text(hash, &column.name);
+    u32s(hash, column.codes.iter().copied());
+    for code in 0..column.texts.len() as u32 {
+        text(hash, column.texts.get(code));
+    }
+}
+
+fn number(hash: &mut Sha256, value: u64) {
+    hash.update(value.to_le_bytes());
+}
+
+fn text(hash: &mut Sha256, value: &str) {
+    number(hash, value.len() as u64);
+    hash.update(value);
+}
+
+/// Little-endian words through a small buffer, behind their count.
+fn u32s(hash: &mut Sha256, values: impl Iterator<Item = u32>) {
+    words(hash, values.map(u32::to_le_bytes));
+}
+
+fn u64s(hash: &mut Sha256, values: impl Iterator<Item = u64>) {
+    words(hash, values.map(u64::to_le_bytes));
+}
+
+fn words<const N: usize>(hash: &mut Sha256, values: impl Iterator<Item = [u8; N]>) {
+    let mut buffer = Vec::with_capacity(1 << 14);
+    let mut count = 0_u64;
+    for value in values {
+        buffer.extend_from_slice(&value);
+        count += 1;
+        if buffer.len() + N > 1 << 14 {
+            hash.update(&buffer);
+            buffer.clear();
+        }
+    }
+    hash.update(&buffer);
+    number(hash, count);
+}
