@@ -20,6 +20,8 @@ pub struct Queue {
     exposed: BitTree,
     /// No live slot lies below.
     first: usize,
+    /// A place in the order, kept through packing (the hand of SIEVE).
+    mark: usize,
     len: u32,
     aside: Vec<u32>,
     epoch: u64,
@@ -42,6 +44,7 @@ impl Queue {
             room: SMALLEST,
             exposed: BitTree::new(SMALLEST),
             first: 0,
+            mark: 0,
             len: 0,
             aside: Vec::new(),
             epoch: 0,
@@ -84,6 +87,11 @@ impl Queue {
         self.ring[slot] = NONE;
         self.exposed.clear(slot);
         self.len -= 1;
+        // The last slot is always a live one: what lies behind a place is then known at once.
+        while self.ring.last() == Some(&NONE) {
+            self.ring.pop();
+        }
+        self.first = self.first.min(self.ring.len());
     }
 
     /// Moves a block of this queue to the newest end.
@@ -108,6 +116,17 @@ impl Queue {
     #[inline]
     pub fn oldest(&mut self, slots: &[u32], room: &Room<'_>) -> Option<u32> {
         self.next_from(slots, room, 0)
+    }
+
+    /// The marked place: 0, the oldest end, until set.
+    #[must_use]
+    pub fn mark(&self) -> usize {
+        self.mark
+    }
+
+    /// Marks a place; one behind the newest block means the oldest end.
+    pub fn set_mark(&mut self, slot: usize) {
+        self.mark = if slot < self.ring.len() { slot } else { 0 };
     }
 
     /// The oldest block that may leave, not older than the one at `slot`.
@@ -166,9 +185,12 @@ impl Queue {
     fn pack(&mut self, slots: &mut [u32]) {
         let room = SMALLEST + self.len as usize + self.len as usize / 2;
         let mut exposed = BitTree::new(room);
-        let mut to = 0;
+        let (mut to, mut mark) = (0, None);
         for from in 0..self.ring.len() {
             let block = self.ring[from];
+            if from >= self.mark && mark.is_none() {
+                mark = Some(to);
+            }
             if block == NONE {
                 continue;
             }
@@ -185,6 +207,7 @@ impl Queue {
         }
         self.room = room;
         self.exposed = exposed;
+        self.mark = mark.unwrap_or(0);
         self.first = 0;
     }
 }
