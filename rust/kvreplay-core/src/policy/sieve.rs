@@ -30,26 +30,19 @@ struct Sieve {
 impl Sieve {
     /// The first unvisited block from the hand on, round and round; bits on the way are cleared.
     fn search(&mut self, room: &Room<'_>) -> Option<u32> {
-        let mut at = self.queue.mark();
+        let mut next = self.queue.oldest_from_mark(&self.slots, room);
         // The rest of the round, a whole round that clears every bit, and one that finds.
         for _ in 0..3 {
-            while let Some(block) = self.queue.next_from(&self.slots, room, at) {
+            while let Some(block) = next {
                 if !self.visited.get(block) {
                     return Some(block);
                 }
                 self.visited.clear(block);
-                at = self.slots[block as usize] as usize + 1;
+                next = self.queue.oldest_after(&self.slots, room, block);
             }
-            at = 0;
+            next = self.queue.oldest(&self.slots, room);
         }
         None
-    }
-
-    /// Takes a block out; the hand, if it was there, moves to the newer neighbour or to the tail.
-    fn unlink(&mut self, block: u32) {
-        self.queue.remove(&self.slots, block);
-        self.visited.clear(block);
-        self.queue.set_mark(self.queue.mark());
     }
 }
 
@@ -64,8 +57,7 @@ impl Policy for Sieve {
         let mut victim = None;
         if room.is_full() {
             let Some(found) = self.search(room) else { return Stored::NoRoom };
-            self.queue.remove(&self.slots, found);
-            self.queue.set_mark(self.slots[found as usize] as usize);
+            self.queue.remove_and_mark(&self.slots, found);
             victim = Some(found);
         }
         self.queue.push(&mut self.slots, block, room.exposed(block));
@@ -73,7 +65,8 @@ impl Policy for Sieve {
     }
 
     fn remove(&mut self, block: u32, _: &Room<'_>) {
-        self.unlink(block);
+        self.queue.remove_keeping_mark(&self.slots, block);
+        self.visited.clear(block);
     }
 
     fn expose(&mut self, block: u32, exposed: bool) {
@@ -81,8 +74,7 @@ impl Policy for Sieve {
     }
 
     fn candidate(&mut self, room: &Room<'_>) -> Option<u32> {
-        let hand = self.queue.mark();
-        self.queue.next_from(&self.slots, room, hand).or_else(|| self.queue.oldest(&self.slots, room))
+        self.queue.oldest_from_mark(&self.slots, room).or_else(|| self.queue.oldest(&self.slots, room))
     }
 
     fn content(&self) -> Vec<u32> {
