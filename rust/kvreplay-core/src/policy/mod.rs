@@ -9,6 +9,7 @@ mod gdsf;
 mod lfu;
 mod lru;
 mod lruk;
+mod opt;
 mod random;
 mod recompute_cost;
 mod s3fifo;
@@ -22,8 +23,9 @@ pub mod parts;
 mod registry;
 pub mod spec;
 
+pub use opt::parse_opt;
 pub use parts::{Closure, Room, Topology};
-pub use registry::{Build, POLICIES, PolicyInfo, build, is_opt};
+pub use registry::{Build, POLICIES, PolicyInfo, build};
 
 use crate::trace::Run;
 
