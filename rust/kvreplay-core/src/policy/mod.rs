@@ -10,22 +10,22 @@ mod lfu;
 mod lru;
 mod lruk;
 mod opt;
+pub mod parts;
 mod random;
 mod recompute_cost;
+mod registry;
 mod s3fifo;
 mod sieve;
 mod slru;
+pub mod spec;
 mod tail_lru;
 mod ttl;
 mod twoq;
 mod wtinylfu;
-pub mod parts;
-mod registry;
-pub mod spec;
 
 pub use opt::parse_opt;
 pub use parts::{Closure, Room, Topology};
-pub use registry::{Build, POLICIES, PolicyInfo, build};
+pub use registry::{Build, BuildFn, POLICIES, PolicyInfo, build};
 
 use crate::trace::Run;
 
@@ -109,13 +109,7 @@ pub trait Policy: Send {
     }
 
     /// One access per block, from the first to the last (`semantics.md` section 4); `hits` gets a flag each.
-    fn accesses(
-        &mut self,
-        room: &mut Room<'_>,
-        runs: &[Run],
-        hits: &mut Vec<bool>,
-        moves: &mut Vec<Move>,
-    ) {
+    fn accesses(&mut self, room: &mut Room<'_>, runs: &[Run], hits: &mut Vec<bool>, moves: &mut Vec<Move>) {
         for run in runs {
             for block in run.start..run.start + run.len {
                 let hit = room.holds(block);

@@ -14,7 +14,11 @@ use crate::error::{Error, Result};
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "opt",
     doc: "Belady: keeps what is needed soonest; an upper bound for every policy, in blocks",
-    parameters: &[Param { name: "bypass", default: "true", doc: "whether blocks may be left out of the tier" }],
+    parameters: &[Param {
+        name: "bypass",
+        default: "true",
+        doc: "whether blocks may be left out of the tier",
+    }],
     source: "Belady 1966; request-granular with bypass",
     build: |_: &Args<'_>, _: &Build<'_>| -> Result<Box<dyn Policy>> {
         Err(Error::config(

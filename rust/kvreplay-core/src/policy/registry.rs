@@ -3,7 +3,8 @@
 use super::parts::Topology;
 use super::spec::{Args, Param, Spec, unknown};
 use super::{
-    Policy, arc, fifo, gdsf, lfu, lru, lruk, opt, random, recompute_cost, s3fifo, sieve, slru, tail_lru, ttl, twoq, wtinylfu,
+    Policy, arc, fifo, gdsf, lfu, lru, lruk, opt, random, recompute_cost, s3fifo, sieve, slru, tail_lru, ttl,
+    twoq, wtinylfu,
 };
 use crate::error::Result;
 
@@ -73,8 +74,9 @@ pub const POLICIES: &[PolicyInfo] = &[
 /// that are unknown or out of range.
 pub fn build(text: &str, build: &Build<'_>) -> Result<Box<dyn Policy>> {
     let spec = Spec::parse(text)?;
-    let info = POLICIES.iter().find(|p| p.name == spec.name).ok_or_else(|| {
-        unknown("policy", &spec.name, &POLICIES.iter().map(|p| p.name).collect::<Vec<_>>())
-    })?;
+    let info = POLICIES
+        .iter()
+        .find(|p| p.name == spec.name)
+        .ok_or_else(|| unknown("policy", &spec.name, &POLICIES.iter().map(|p| p.name).collect::<Vec<_>>()))?;
     (info.build)(&Args::new(&spec, info.parameters)?, build)
 }

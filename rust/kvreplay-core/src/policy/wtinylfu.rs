@@ -1,6 +1,6 @@
-//! W-TinyLFU: a small LRU window lets new blocks in, a frequency sketch decides whether they may stay.
+//! W-`TinyLFU`: a small LRU window lets new blocks in, a frequency sketch decides whether they may stay.
 //!
-//! Einziger, Friedman, Manes, "TinyLFU: A Highly Efficient Cache Admission Policy", ACM ToS 2017; Caffeine.
+//! Einziger, Friedman, Manes, "`TinyLFU`: A Highly Efficient Cache Admission Policy", ACM `ToS` 2017; Caffeine.
 //! The window is an LRU of a hundredth of the tier; the main part a segmented LRU of `probation` and
 //! `protected` (four fifths of main). The oldest block of the window (the candidate) is held against the
 //! next to leave of the main part (the victim), and the one used more often stays.
@@ -18,7 +18,11 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     doc: "a small LRU window, then a segmented LRU that only takes what is used more often than its victim",
     parameters: &[
         Param { name: "window", default: "0.01", doc: "share of the tier for the window, 0 to 1" },
-        Param { name: "protected", default: "0.8", doc: "share of the main part for blocks used again, 0 to 1" },
+        Param {
+            name: "protected",
+            default: "0.8",
+            doc: "share of the main part for blocks used again, 0 to 1",
+        },
     ],
     source: "Einziger et al., ACM ToS 2017; Caffeine",
     build: |args: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Policy>> {

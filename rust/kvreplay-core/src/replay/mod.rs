@@ -13,6 +13,7 @@ pub use spec::{Mode, ReplaySpec};
 use crate::error::Result;
 use crate::hierarchy::{Events, Ground, Hierarchy, Request};
 use crate::policy::parse_opt;
+use crate::policy::spec::Spec;
 use crate::progress::Progress;
 use crate::trace::Trace;
 
@@ -29,7 +30,7 @@ const STEP_BLOCKS: u64 = 1 << 20;
 pub fn replay(trace: &Trace, spec: &ReplaySpec, progress: &Progress) -> Result<ReplayResult> {
     spec.check()?;
     if let [tier] = spec.tiers.as_slice()
-        && tier.admission == "always"
+        && Spec::parse(&tier.admission)?.name == "always"
         && let Some(bypass) = parse_opt(&tier.policy)?
     {
         return opt::replay(trace, spec, bypass, progress);
@@ -51,7 +52,13 @@ pub fn replay(trace: &Trace, spec: &ReplaySpec, progress: &Progress) -> Result<R
     let tiers = (0..hierarchy.len())
         .map(|k| TierResult { counters: hierarchy.counters(k), content: hierarchy.content(k) })
         .collect();
-    Ok(ReplayResult { spec: spec.clone(), tiers, requests: recorder, events, input_tokens: trace.totals().input_tokens })
+    Ok(ReplayResult {
+        spec: spec.clone(),
+        tiers,
+        requests: recorder,
+        events,
+        input_tokens: trace.totals().input_tokens,
+    })
 }
 
 /// Calls `serve` with every request in replay order.
@@ -97,6 +104,8 @@ fn request(trace: &Trace, spec: &ReplaySpec, index: usize) -> Request {
 
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod invariants;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]

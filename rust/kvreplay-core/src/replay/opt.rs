@@ -17,7 +17,12 @@ use std::collections::VecDeque;
 const NEVER: u32 = u32::MAX;
 
 /// Replays `opt` as the only tier.
-pub(super) fn replay(trace: &Trace, spec: &ReplaySpec, bypass: bool, progress: &Progress) -> Result<ReplayResult> {
+pub(super) fn replay(
+    trace: &Trace,
+    spec: &ReplaySpec,
+    bypass: bool,
+    progress: &Progress,
+) -> Result<ReplayResult> {
     let tier = &spec.tiers[0];
     if spec.mode == Mode::Prefix && !bypass {
         return Err(Error::config("opt(bypass=false) has no prefix mode", "use opt, or mode=object"));
@@ -237,7 +242,9 @@ impl<'a> Opt<'a> {
             if next != NEVER {
                 let to = future.first[next as usize] + at;
                 if events.on {
-                    for position in (0..len as usize).filter(|&i| self.fresh.get(to + i) && self.set.get(to + i)) {
+                    for position in
+                        (0..len as usize).filter(|&i| self.fresh.get(to + i) && self.set.get(to + i))
+                    {
                         events.push(request.index, 0, EventKind::Insert, self.path[at + position]);
                     }
                 }
@@ -340,7 +347,13 @@ impl<'a> Opt<'a> {
     }
 
     /// A block was accessed for the last time.
-    fn idle_or_gone(&mut self, request: &Request, at: usize, (hit, bypass): (bool, bool), events: &mut Events) {
+    fn idle_or_gone(
+        &mut self,
+        request: &Request,
+        at: usize,
+        (hit, bypass): (bool, bool),
+        events: &mut Events,
+    ) {
         if !bypass {
             let block = self.block(at);
             self.idle.push_back((block, hit));
@@ -371,6 +384,9 @@ impl<'a> Opt<'a> {
     fn finish(mut self) -> TierResult {
         self.counters.resident = self.size + self.idle.len() as u64;
         self.counters.unread_at_end = self.idle.iter().filter(|(_, read)| !read).count() as u64;
-        TierResult { counters: self.counters, content: self.idle.iter().rev().map(|&(block, _)| block).collect() }
+        TierResult {
+            counters: self.counters,
+            content: self.idle.iter().rev().map(|&(block, _)| block).collect(),
+        }
     }
 }

@@ -80,7 +80,12 @@ impl PerRequest {
     }
 
     /// The rest of a request's row.
-    pub(super) fn push_request(&mut self, computed_tokens: u64, stranded_blocks: u32, usable_hit_blocks: u32) {
+    pub(super) fn push_request(
+        &mut self,
+        computed_tokens: u64,
+        stranded_blocks: u32,
+        usable_hit_blocks: u32,
+    ) {
         self.computed_tokens.push(computed_tokens as u32);
         self.stranded_blocks.push(stranded_blocks);
         if self.mode == Mode::Object {

@@ -37,7 +37,9 @@ impl<'a> Topology<'a> {
         }
         let (head_ranks, fork_ranks) = (heads.ranks(), forks.ranks());
         let fork_of_chain = (0..forest.chains() as u32)
-            .map(|chain| last_block(forest, forest.parent(chain)).map_or(NONE, |p| forks.rank(&fork_ranks, p)))
+            .map(|chain| {
+                last_block(forest, forest.parent(chain)).map_or(NONE, |p| forks.rank(&fork_ranks, p))
+            })
             .collect();
         let fork_block = forks.iter().collect();
         Self { forest, heads, head_ranks, forks, fork_ranks, fork_block, fork_of_chain }

@@ -78,9 +78,9 @@ impl GreedyDual {
     }
     fn set(&mut self, block: u32, uses: u32, ask: &Ask<'_>) {
         self.clock += 1;
-        let worth = self.block_tokens.map_or(1.0, |tokens| {
-            1.0 + (f64::from((ask.depth)(block)) - 0.5) * tokens / 26_700.0
-        });
+        let worth = self
+            .block_tokens
+            .map_or(1.0, |tokens| 1.0 + (f64::from((ask.depth)(block)) - 0.5) * tokens / 26_700.0);
         self.of.insert(block, (self.l + f64::from(uses) * worth, self.clock));
         self.uses.insert(block, uses);
     }

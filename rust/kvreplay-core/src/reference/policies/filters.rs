@@ -54,9 +54,11 @@ impl SlowFilter for Doubling {
         let number = self.table.entry(block).and_modify(|n| *n *= 2).or_insert(1);
         let passes = *number >= self.threshold;
         self.offers += 1;
-        let mut fall = self.offers % self.every == 0;
+        let mut fall = self.offers.is_multiple_of(self.every);
         while fall || self.table.len() > self.most {
-            self.table.values_mut().for_each(|n| *n -= 1);
+            for number in self.table.values_mut() {
+                *number -= 1;
+            }
             self.table.retain(|_, n| *n > 0);
             fall = false;
         }

@@ -120,7 +120,8 @@ impl Slow for TwoQ {
                 }
             }
         }
-        if known { self.am.push(block) } else { self.a1in.push(block) }
+        let queue = if known { &mut self.am } else { &mut self.a1in };
+        queue.push(block);
         victim
     }
     fn remove(&mut self, block: u32) {
@@ -144,7 +145,7 @@ impl S3Fifo {
         Self { small: vec![], main: vec![], ghost: vec![], count: BTreeMap::new(), m }
     }
 
-    fn from_small(&mut self, ask: &Ask<'_>) -> Option<u32> {
+    fn small_victim(&mut self, ask: &Ask<'_>) -> Option<u32> {
         while let Some(block) = oldest(&mut self.small, ask) {
             if self.count[&block] < 2 {
                 self.ghost.push(block);
@@ -159,7 +160,7 @@ impl S3Fifo {
         None
     }
 
-    fn from_main(&mut self, ask: &Ask<'_>) -> Option<u32> {
+    fn main_victim(&mut self, ask: &Ask<'_>) -> Option<u32> {
         while let Some(block) = oldest(&mut self.main, ask) {
             if self.count[&block] == 0 {
                 return Some(block);
@@ -182,11 +183,12 @@ impl Slow for S3Fifo {
         if full {
             let mut main = self.main.len() > self.m || self.small.is_empty();
             while victim.is_none() {
-                victim = if main { self.from_main(ask) } else { self.from_small(ask) };
+                victim = if main { self.main_victim(ask) } else { self.small_victim(ask) };
                 main = !main;
             }
         }
-        if known { self.main.push(block) } else { self.small.push(block) }
+        let queue = if known { &mut self.main } else { &mut self.small };
+        queue.push(block);
         self.count.insert(block, 0);
         victim
     }

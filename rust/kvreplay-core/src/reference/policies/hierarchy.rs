@@ -60,7 +60,7 @@ impl SlowHierarchy {
         let SlowTier { policy, resident, closed, chunk, .. } = &mut tiers[k];
         let has_child = |b: u32| resident.iter().any(|&c| parents[&(*chunk, c)] == Some(b));
         let guarded = |b: u32| guard[k].contains(&b);
-        let may_leave = |b: u32| !guarded(b) && !(*closed && has_child(b));
+        let may_leave = |b: u32| !guarded(b) && (!*closed || !has_child(b));
         let depth = |b: u32| depths[&(*chunk, b)];
         call(&mut **policy, &Ask { may_leave: &may_leave, depth: &depth, guarded: &guarded })
     }
@@ -90,16 +90,16 @@ impl SlowHierarchy {
         self.begin(request);
         let served = self.look_up(request);
         let hit = served.last().unwrap().1;
-        self.leave_victim_tiers(request, &served);
+        self.leave_victim_tiers(request);
         for k in 0..self.tiers.len() {
             let tier = &self.tiers[k];
             self.guard[k] = request.units[&tier.chunk].iter().take(tier.capacity).copied().collect();
         }
-        for k in 0..self.tiers.len() {
+        for (k, &run) in served.iter().enumerate() {
             if k == 0 && (self.tiers.len() > 1 || self.tiers[0].filter.is_always()) {
-                self.first_pass(request, hit);
+                self.first_pass(request);
             } else {
-                self.lower_pass(k, request, served[k], hit);
+                self.lower_pass(k, request, run, hit);
             }
         }
         served
@@ -136,7 +136,7 @@ impl SlowHierarchy {
         served
     }
 
-    fn leave_victim_tiers(&mut self, request: &SlowRequest, _: &[(usize, usize)]) {
+    fn leave_victim_tiers(&mut self, request: &SlowRequest) {
         let first = &self.tiers[0];
         let taken = request.units[&first.chunk].len().min(first.capacity) * first.chunk;
         for k in 1..self.tiers.len() {
@@ -153,7 +153,7 @@ impl SlowHierarchy {
         }
     }
 
-    fn first_pass(&mut self, request: &SlowRequest, _: usize) {
+    fn first_pass(&mut self, request: &SlowRequest) {
         let units: Vec<u32> =
             request.units[&self.tiers[0].chunk].iter().take(self.tiers[0].capacity).copied().collect();
         for &unit in units.iter().rev() {

@@ -59,8 +59,11 @@ impl Slow for Slru {
         }
     }
     fn insert(&mut self, block: u32, full: bool, ask: &Ask<'_>) -> Option<u32> {
-        let victim =
-            if full { oldest(&mut self.probation, ask).or_else(|| oldest(&mut self.protected, ask)) } else { None };
+        let victim = if full {
+            oldest(&mut self.probation, ask).or_else(|| oldest(&mut self.protected, ask))
+        } else {
+            None
+        };
         self.probation.push(block);
         victim
     }

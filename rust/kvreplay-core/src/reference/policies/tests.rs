@@ -36,8 +36,12 @@ pub(super) fn forests() -> impl Strategy<Value = Trace> {
 }
 
 fn policies() -> impl Strategy<Value = String> {
-    let names: Vec<String> =
-        POLICIES.iter().map(|p| p.name).filter(|n| !matches!(*n, "random" | "opt")).map(str::to_owned).collect();
+    let names: Vec<String> = POLICIES
+        .iter()
+        .map(|p| p.name)
+        .filter(|n| !matches!(*n, "random" | "opt"))
+        .map(str::to_owned)
+        .collect();
     prop::sample::select(names)
 }
 
@@ -146,7 +150,11 @@ impl Twin {
         let units = chunks.into_iter().map(|chunk| (chunk, self.units.read(&path, chunk, names))).collect();
         let input = trace.requests.input_tokens[index];
         let limit = if last_token { input.saturating_sub(1) / BLOCK_TOKENS } else { u32::MAX };
-        SlowRequest { units, limit: limit as usize, now_us: trace.requests.arrival_us.as_ref().unwrap()[index] }
+        SlowRequest {
+            units,
+            limit: limit as usize,
+            now_us: trace.requests.arrival_us.as_ref().unwrap()[index],
+        }
     }
 
     /// The events so far with blocks for units.
@@ -181,7 +189,8 @@ fn compare_prefix(trace: &Trace, tiers: &[TierSpec], last_token: bool) {
         let want: Vec<u32> = served.iter().map(|s| (s[k].1 - s[k].0) as u32).collect();
         assert_eq!(requests.hit_blocks[k], want, "hits of tier {k}");
         let content: BTreeSet<u32> = result.tiers[k].content.iter().copied().collect();
-        let want: BTreeSet<u32> = tier.resident.iter().map(|&u| twin.hierarchy.ends[&(tier.chunk, u)]).collect();
+        let want: BTreeSet<u32> =
+            tier.resident.iter().map(|&u| twin.hierarchy.ends[&(tier.chunk, u)]).collect();
         assert_eq!(content, want, "content of tier {k}");
         let chunk = tier.chunk as u64;
         let counters = result.tiers[k].counters;
