@@ -1,5 +1,6 @@
 //! The replay loop: a fold of the requests over a hierarchy, with recorders.
 
+mod curve;
 mod opt;
 mod result;
 mod spec;
@@ -7,6 +8,7 @@ mod tables;
 
 pub use tables::ids;
 
+pub use curve::policy_curve;
 pub use result::{PerRequest, ReplayResult, TierResult};
 pub use spec::{Mode, ReplaySpec};
 
