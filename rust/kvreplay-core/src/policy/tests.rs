@@ -202,9 +202,9 @@ fn every_policy_survives_random_operations() {
 fn step(policy: &mut dyn Policy, room: &mut Room<'_>, block: u32, remove: bool) {
     if room.holds(block) {
         if remove {
-            take(policy, room, block)
+            take(policy, room, block);
         } else {
-            policy.hit(block, room)
+            policy.hit(block, room);
         }
         return;
     }
