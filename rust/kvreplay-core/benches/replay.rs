@@ -110,7 +110,8 @@ fn policies(c: &mut Criterion) {
                 }
                 let hits = run();
                 let before = cpu_seconds();
-                let runs = 8;
+                let runs =
+                    std::env::var("KVREPLAY_BENCH_RUNS").ok().and_then(|n| n.parse().ok()).unwrap_or(8_u32);
                 for _ in 0..runs {
                     assert_eq!(run(), hits);
                 }
