@@ -1,4 +1,4 @@
 //! Slow, obvious twins of the engines, used by tests only.
 
 #[cfg(test)]
-mod policies;
+pub(crate) mod policies;
