@@ -4,8 +4,8 @@
 //! its earlier offers (each was a need that this tier could not serve) plus a prior. Computing a token takes
 //! `recompute_us` and, for attention over the prefix, as much again at a prefix of `balance_tokens`.
 //!
-//! The defaults are those of an 8B Llama: 2 * 7.0e9 FLOP per token at half of the 990 `TFLOP/s` of an H100 are
-//! 28 us; 131,072 bytes per token at 5 GB/s to an NVMe drive are 26 us; the balance is that of the policy
+//! The defaults are those of an 8B Llama: 2 * 7.0e9 FLOP per token at half of the 9.9e14 FLOP/s of an H100 are
+//! 28 us; 131,072 bytes per token at 5 GB/s to a drive are 26 us; the balance is that of the policy
 //! `recompute_cost`. They are inputs: give those of your model, GPU and drive.
 
 use super::tracker::Tracker;

@@ -123,15 +123,29 @@ pub trait Policy: Send {
     /// One access per block, from the first to the last (`semantics.md` section 4); `hits` gets a flag each.
     fn accesses(&mut self, room: &mut Room<'_>, runs: &[Run], hits: &mut Vec<bool>, moves: &mut Vec<Move>) {
         for run in runs {
-            for block in run.start..run.start + run.len {
-                let hit = room.holds(block);
-                hits.push(hit);
-                if hit {
-                    self.hit(block, room);
-                } else if let Stored::Done { victim } = store(self, room, block) {
-                    moves.push(Move { block, victim });
+            let (mut block, end) = (run.start, run.start + run.len);
+            while block < end {
+                // Hits evict nothing, so a stretch of resident blocks stays one until it is used.
+                let len = room.residents().leading_range(block, end - block);
+                self.hit_run(Run { start: block, len }, room);
+                hits.resize(hits.len() + len as usize, true);
+                block += len;
+                while block < end && !room.holds(block) {
+                    hits.push(false);
+                    if let Stored::Done { victim } = store(self, room, block) {
+                        moves.push(Move { block, victim });
+                    }
+                    block += 1;
                 }
             }
+        }
+    }
+
+    /// Resident blocks of a run are used one after the other, from the first to the last.
+    #[inline]
+    fn hit_run(&mut self, run: Run, room: &Room<'_>) {
+        for block in run.start..run.start + run.len {
+            self.hit(block, room);
         }
     }
 }

@@ -9,6 +9,7 @@ use super::parts::{BitSet, Queue};
 use super::spec::Args;
 use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
 use crate::error::Result;
+use crate::trace::Run;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "sieve",
@@ -48,6 +49,10 @@ impl Policy for Sieve {
     #[inline]
     fn hit(&mut self, block: u32, _: &Room<'_>) {
         self.visited.set(block);
+    }
+
+    fn hit_run(&mut self, run: Run, _: &Room<'_>) {
+        self.visited.set_range(run.start, run.len);
     }
 
     #[inline]
