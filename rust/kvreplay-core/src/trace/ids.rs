@@ -114,23 +114,39 @@ impl IdRuns {
         }
         runs
     }
+
+    /// One id per block.
+    fn to_flat(&self, blocks: u32) -> Vec<u64> {
+        let ends = self.block.iter().skip(1).copied().chain([blocks]);
+        let runs = self.block.iter().zip(&self.id).zip(ends);
+        runs.flat_map(|((&first, &id), end)| (0..u64::from(end - first)).map(move |i| id + i)).collect()
+    }
+
+    /// A run costs 12 bytes, a flat entry 8.
+    fn is_smaller_than_flat(&self, blocks: usize) -> bool {
+        self.block.len() * 3 < blocks * 2
+    }
 }
 
 impl IdTable {
     /// From one number per block; `text` marks the blocks whose number is that of a text.
     #[must_use]
     pub fn new(flat: Vec<u64>, text: Bits, texts: Texts) -> Self {
-        // A run costs 12 bytes, a flat entry 8. Texts are numbered, so they never need a run table of their own.
         let runs = IdRuns::from_flat(&flat);
         let numbers =
-            if runs.block.len() * 3 < flat.len() * 2 { Numbers::Runs(runs) } else { Numbers::Flat(flat) };
+            if runs.is_smaller_than_flat(flat.len()) { Numbers::Runs(runs) } else { Numbers::Flat(flat) };
         Self { numbers, text, texts }
     }
 
-    /// From runs of numbers (no texts).
+    /// From runs over `blocks` blocks.
     #[must_use]
-    pub fn from_runs(runs: IdRuns) -> Self {
-        Self { numbers: Numbers::Runs(runs), text: Bits::default(), texts: Texts::default() }
+    pub fn from_runs(runs: IdRuns, blocks: u32, text: Bits, texts: Texts) -> Self {
+        let numbers = if runs.is_smaller_than_flat(blocks as usize) {
+            Numbers::Runs(runs)
+        } else {
+            Numbers::Flat(runs.to_flat(blocks))
+        };
+        Self { numbers, text, texts }
     }
 
     /// The id of a block as given in the trace.
