@@ -58,7 +58,7 @@ fn array(values: Values) -> ArrayRef {
         Values::Text(v) => Arc::new(LargeStringArray::from(v)),
         Values::Coded(codes, texts) => {
             let text = |code: u32| (code != u32::MAX).then(|| texts[code as usize].as_str());
-            Arc::new(LargeStringArray::from_iter(codes.into_iter().map(text)))
+            Arc::new(codes.into_iter().map(text).collect::<LargeStringArray>())
         }
     }
 }

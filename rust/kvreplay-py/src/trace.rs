@@ -111,6 +111,7 @@ impl Trace {
         ids(py, trace, &path)
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands over owned lists")]
     fn select(&self, py: Python<'_>, keep: Vec<u32>) -> PyResult<Self> {
         let rows = self.0.len();
         let ascending = keep.windows(2).all(|pair| pair[0] < pair[1]);

@@ -60,10 +60,12 @@ proptest! {
     }
 
     #[test]
-    fn rekeyed_ids_are_counted(paths in paths()) {
+    fn rekeyed_ids_are_counted(paths in paths(), hashed: bool, single: bool) {
         let mut builder = ForestBuilder::new();
         for (ns, path) in &paths {
-            builder.push(*ns, path, Kinds::Numbers).unwrap();
+            let mix = |&id: &u64| if hashed { id.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) } else { id };
+            let path: Vec<u64> = path.iter().map(mix).collect();
+            builder.push(if single { 0 } else { *ns }, &path, Kinds::Numbers).unwrap();
         }
         let (forest, ids) = builder.finish();
         let mut blocks_of: HashMap<(u32, u64), Vec<u32>> = HashMap::new();
