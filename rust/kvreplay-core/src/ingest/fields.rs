@@ -50,6 +50,7 @@ const OUR_NAMES: &[(&str, Ours)] = &[
 const ALIASES: &[(&str, Ours)] = &[
     ("timestamp", Ours::Time),
     ("timestamp_ms", Ours::Time),
+    ("timestamp_us", Ours::Time),
     ("time", Ours::Time),
     ("created_time", Ours::Time),
     ("created_at", Ours::Time),

@@ -5,6 +5,7 @@
 //! size, unit of time, order) and names what was repaired.
 
 mod assemble;
+mod columns;
 mod fields;
 mod fit;
 mod format;
@@ -22,11 +23,17 @@ mod rows;
 mod sessions;
 mod source;
 mod times;
+mod write;
 
+#[cfg(test)]
+mod tests;
+
+pub use columns::{Batch, BatchColumn, ColumnReader, Validity, Values};
 pub use format::{FormatInfo, formats};
 pub use options::{Namespace, ReadOptions, Scope, TimeUnit};
 pub use rows::MAX_FOREIGN_COLUMNS;
 pub use source::Source;
+pub use write::write_mooncake;
 
 use crate::error::{Error, Result};
 use crate::progress::Progress;

@@ -180,10 +180,6 @@ impl Row {
             .map(move |&(column, _, begin, end)| (column, &texts[begin..end]))
     }
 
-    pub(crate) fn group(&self, column: u16) -> Option<&str> {
-        self.groups().find(|g| g.0 == column).map(|g| g.1)
-    }
-
     /// Turns runs into ids.
     pub(crate) fn expand_runs(&mut self) {
         let (starts, lengths) = (&self.run_start.numbers, &self.run_length.numbers);
