@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ROOT / "rust" / "kvreplay-core" / "src"
@@ -188,9 +191,8 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 def test_the_sample_traces_are_the_ones_listed() -> None:
     folder = ROOT / "traces"
-    listed = dict(
-        reversed(line.split()) for line in (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines() if line.strip()
-    )
+    lines = (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+    listed = {name: digest for digest, name in (line.split() for line in lines)}
     samples = sorted(folder.glob("*.jsonl"))
     assert [path.name for path in samples] == sorted(listed)
     for path in samples:
