@@ -1,1 +1,37 @@
-//! Python binding.
+//! The Python module `kvreplay._core`: registration only, one file per concern beside it.
+
+mod arrow;
+mod errors;
+mod native;
+mod run;
+mod trace;
+
+use pyo3::prelude::*;
+
+/// The compiled core of kvreplay; use the `kvreplay` package instead.
+#[pymodule(gil_used = false)]
+mod _core {
+    use super::{native, trace::Trace};
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::arrow::Table;
+    #[pymodule_export]
+    use super::run::Progress;
+    #[pymodule_export]
+    use super::trace::Trace as TraceClass;
+
+    #[pymodule_export(name = "__version__")]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::errors::register(module)
+    }
+
+    #[pyfunction]
+    #[pyo3(signature = (stream, metadata, *, file = ""))]
+    fn read_native(stream: &Bound<'_, PyAny>, metadata: &str, file: &str) -> PyResult<Trace> {
+        native::read(stream, metadata, file).map(Trace::from)
+    }
+}
