@@ -1,8 +1,8 @@
 """Settings of an analysis and where each came from: flag, environment, file or default.
 
-The file is TOML: ``[analyze]`` holds the options by their long names (``-`` written ``_``), every ``[[tier]]``
-the arguments of :class:`kvreplay.Tier`. A flag beats ``KVREPLAY_NAME``, which beats the file, which beats the
-default; any ``--tier`` replaces the file's list.
+The file is TOML: ``[analyze]`` holds the options by their long names (``-`` written ``_``), every
+``[[tier]]`` the arguments of :class:`kvreplay.Tier`. A flag beats ``KVREPLAY_NAME``, which beats the file,
+which beats the default; any ``--tier`` replaces the file's list.
 """
 
 from __future__ import annotations

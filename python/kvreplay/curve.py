@@ -150,10 +150,10 @@ def reuse_runs(trace: Trace, *, progress: ProgressHook | None = None) -> pl.Data
     -------
     polars.DataFrame
         ``request``, ``start`` (position of the run's first block on the path), ``length`` (blocks),
-        ``distance_blocks`` (distinct blocks above the first block in the LRU stack just before the request; the
-        run's i-th block has stack distance ``distance_blocks + i``), ``previous_request`` (that touched the run
-        last), ``age_us`` (since then; null without times). Sorted by ``request``, ``start``. First occurrences
-        have no row.
+        ``distance_blocks`` (distinct blocks above the first block in the LRU stack just before the request;
+        the run's i-th block has stack distance ``distance_blocks + i``), ``previous_request`` (that touched
+        the run last), ``age_us`` (since then; null without times). Sorted by ``request``, ``start``. First
+        occurrences have no row.
     """
     table = calls.run(lambda p: _core.reuse_runs(trace.core, progress=p), what="reuse runs", hook=progress)
     return frame(table).sort("request", "start")
@@ -222,7 +222,8 @@ def ratios(source: Trace | ReplayResult) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        ``name``, ``value`` (null where the denominator is zero), ``numerator``, ``denominator``, ``definition``.
+        ``name``, ``value`` (null where the denominator is zero), ``numerator``, ``denominator``,
+        ``definition``.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """From the core's tables to Polars, with fixed types.
 
-Polars widens and narrows integers by itself (lengths are UInt32 and wrap silently when summed), so every table
-that leaves the package goes through :func:`frame`.
+Polars widens and narrows integers by itself (lengths are UInt32 and wrap silently when summed), so every
+table that leaves the package goes through :func:`frame`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SMALL_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32)
 
 
 def frame(table: _core.Table) -> pl.DataFrame:
-    """Take over a table of the core: integers as Int64 (ids as UInt64), floats as Float64, texts as String."""
+    """Take over a table of the core: integers as Int64 (ids UInt64), floats as Float64, texts as String."""
     out = pl.DataFrame(table)
     casts: list[pl.Expr] = []
     for name, dtype in out.schema.items():

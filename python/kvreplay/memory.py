@@ -31,6 +31,7 @@ def check(needed_bytes: int, *, what: str, hint: str) -> None:
     free = available_bytes()
     if free is not None and needed_bytes > free * _KEEP_FREE:
         raise ConfigError(
-            f"{what} would take about {display.size(needed_bytes)}, and {display.size(free)} of memory are free",
+            f"{what} would take about {display.size(needed_bytes)}, "
+            f"and {display.size(free)} of memory are free",
             hint=hint,
         )

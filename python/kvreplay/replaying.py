@@ -43,7 +43,8 @@ class Tier:
     fill
         How a tier below the first is filled, a name of :func:`kvreplay.fill_rules`.
     touch
-        What a hit moves up in a lower tier: ``path`` (every resident block of the request's path) or ``served``.
+        What a hit moves up in a lower tier: ``path`` (every resident block of the request's path) or
+        ``served``.
     closure
         ``leaf``: a block with a resident child is not evicted before it; ``none``: the policy alone decides.
     chunk_blocks
@@ -175,8 +176,8 @@ def replay(
     tiers
         The tiers, fastest first.
     mode
-        ``prefix``: a hit is the longest leading run of resident blocks. ``object``: every block is an access of
-        its own, as in a general cache simulator.
+        ``prefix``: a hit is the longest leading run of resident blocks. ``object``: every block is an access
+        of its own, as in a general cache simulator.
     model
         Bytes of KV per token (an int, or an object with ``kv_bytes_per_token``), for sizes in bytes.
     warmup

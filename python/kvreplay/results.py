@@ -81,8 +81,9 @@ class ReplayResult:
     def tiers(self) -> pl.DataFrame:
         """One row per tier, fastest first, with every column of the interface; not computed ones are null.
 
-        ``asked_blocks`` are the blocks no upper tier served; ``tier_conditional_hit_ratio`` is taken of the tokens
-        asked, ``tier_share`` of all input tokens. ``stranded_blocks`` were resident behind a hole at look-up.
+        ``asked_blocks`` are the blocks no upper tier served; ``tier_conditional_hit_ratio`` is taken of the
+        tokens asked, ``tier_share`` of all input tokens. ``stranded_blocks`` were resident behind a hole at
+        look-up.
         """
         core = frame(self._core.tiers())
         capacities = pl.Series("capacity_blocks", [tier["capacity_blocks"] for tier in self._tiers], pl.Int64)
@@ -130,8 +131,8 @@ class ReplayResult:
         """What each request got (``per_request=True``), in replay order.
 
         ``request``, ``hit_blocks_<tier>`` and ``hit_tokens_<tier>`` per tier, ``computed_tokens``,
-        ``stranded_blocks``; in object mode also ``usable_hit_blocks``. The tiers' tokens and the computed ones sum
-        to the input tokens.
+        ``stranded_blocks``; in object mode also ``usable_hit_blocks``. The tiers' tokens and the computed
+        ones sum to the input tokens.
         """
         if not self._per_request:
             raise ConfigError("requests were not recorded", hint="replay with per_request=True")
@@ -139,7 +140,7 @@ class ReplayResult:
 
     @cached_property
     def events(self) -> pl.DataFrame:
-        """Every event (``events=True``) in order: ``request``, ``tier``, ``event``, ``block`` (id as given)."""
+        """Every event (``events=True``), in order: ``request``, ``tier``, ``event``, ``block`` (id as given)."""
         if not self._events:
             raise ConfigError("events were not recorded", hint="replay with events=True")
         return frame(self._core.events())
@@ -151,7 +152,7 @@ class ReplayResult:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The tiers together: ``requests``, ``input_tokens``, ``hit_tokens``, ``computed_tokens``, each ratio."""
+        """The tiers together: ``requests``, ``input_tokens``, ``hit_tokens``, ``computed_tokens``, ratios."""
         input_tokens = self._trace.core.totals()["input_tokens"]
         hit_tokens = int(self.tiers["hit_tokens"].sum())
         facts: dict[str, Any] = {

@@ -19,7 +19,8 @@ _BATCH_ROWS = 65_536
 def scan_trace(source: object, **options: Any) -> pl.LazyFrame:
     """Requests of a trace as a LazyFrame: one row per request, in replay order.
 
-    The trace is read when the frame's schema or rows are first asked for, and kept as long as the frame lives.
+    The trace is read when the frame's schema or rows are first asked for, and kept as long as the frame
+    lives.
 
     Parameters
     ----------

@@ -52,8 +52,8 @@ class Trace:
         """Facts about the trace.
 
         ``format``, ``requests``, ``rejected_rows``, ``block_refs``, ``unique_blocks``, ``input_tokens``,
-        ``output_tokens``, ``block_tokens``, ``tail`` (``ceil``: partial last blocks are listed), ``namespaces``,
-        ``chained``, ``arrival_first_us``, ``arrival_last_us``, ``sha256``.
+        ``output_tokens``, ``block_tokens``, ``tail`` (``ceil``: partial last blocks are listed),
+        ``namespaces``, ``chained``, ``arrival_first_us``, ``arrival_last_us``, ``sha256``.
         """
         return self._core.info()
 
@@ -109,7 +109,8 @@ class Trace:
         path
             The file. With ``mooncake``, a name ending in ``.gz`` is compressed.
         format
-            ``native``: run-encoded Parquet that :func:`kvreplay.read_trace` reads back equal. ``mooncake``: JSONL.
+            ``native``: run-encoded Parquet that :func:`kvreplay.read_trace` reads back equal. ``mooncake``:
+            JSONL.
         overwrite
             Whether an existing file may be replaced.
 
@@ -171,8 +172,8 @@ class Trace:
     def sample_sessions(self, fraction: float, *, seed: int = 0) -> Trace:
         """Keep about `fraction` of the sessions, each with all its requests.
 
-        A session is kept when a hash of its name and the seed falls below `fraction`: a smaller fraction keeps a
-        subset of what a larger one keeps. Requests without a session count as sessions of their own.
+        A session is kept when a hash of its name and the seed falls below `fraction`: a smaller fraction
+        keeps a subset of what a larger one keeps. Requests without a session count as sessions of their own.
 
         Raises
         ------
@@ -187,7 +188,7 @@ class Trace:
         if "session" not in requests.columns:
             raise ConfigError(
                 "the trace has no session column",
-                hint='map one with columns={"session": ...}; sampling single requests would destroy the reuse',
+                hint='map one with columns={"session": ...}; single requests would lose their reuse',
             )
         names: list[str | None] = requests["session"].to_list()
         limit = int(fraction * 2**64)

@@ -31,8 +31,8 @@ def command(
     fail_if: Annotated[
         list[str] | None,
         typer.Option(
-            help="Exit 5 when this holds: 'token_hit_ratio < 0.3', 'ceiling.NAME < X', 'tier.NAME.COLUMN > X'. "
-            "Repeatable.",
+            help="Exit 5 when this holds: 'token_hit_ratio < 0.3', 'ceiling.NAME < X', "
+            "'tier.NAME.COLUMN > X'. Repeatable.",
             metavar="EXPR",
         ),
     ] = None,

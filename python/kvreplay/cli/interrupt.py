@@ -24,7 +24,7 @@ def stop_at_once(_signal: int, _frame: FrameType | None) -> None:
 
 
 def raise_once(_signal: int, _frame: FrameType | None) -> None:
-    """Raise in the main thread so that half-written files are removed; a second Ctrl-C does not wait for that."""
+    """Raise in the main thread so that half-written files are removed; a second Ctrl-C does not wait."""
     signal.signal(signal.SIGINT, stop_at_once)
     raise KeyboardInterrupt
 

@@ -53,8 +53,8 @@ Tiers = Annotated[
     list[str] | None,
     typer.Option(
         "--tier",
-        help='A tier, fastest first: "cpu=512GiB,policy=arc,fill=victim". Repeatable. Keys: policy, admission, '
-        "fill, touch, closure, chunk_blocks.",
+        help='A tier, fastest first: "cpu=512GiB,policy=arc,fill=victim". Repeatable. Keys: policy, '
+        "admission, fill, touch, closure, chunk_blocks.",
         metavar="NAME=CAPACITY[,KEY=VALUE...]",
     ),
 ]

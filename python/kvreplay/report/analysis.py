@@ -169,7 +169,8 @@ def analyze(
     Returns
     -------
     Report
-        ``report.tables``, ``report.verdict``, ``report.warnings``, ``report.summary``, ``report.write(directory)``.
+        ``report.tables``, ``report.verdict``, ``report.warnings``, ``report.summary``,
+        ``report.write(directory)``.
 
     Raises
     ------

@@ -108,7 +108,8 @@ def _cell(name: str, value: Any) -> str:
     if isinstance(value, str):
         return f'<td class="text">{escape(value)}</td>'
     if isinstance(value, float):
-        return f"<td>{display.percent(value) if name.endswith(('ratio', 'share', 'value')) else f'{value:.4g}'}</td>"
+        is_share = name.endswith(("ratio", "share", "value"))
+        return f"<td>{display.percent(value) if is_share else f'{value:.4g}'}</td>"
     return f"<td>{display.count(value)}</td>"
 
 

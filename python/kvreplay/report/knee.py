@@ -61,7 +61,7 @@ def _tokens(curve: _core.Curve, capacities: list[int]) -> list[int]:
 
 
 def _smallest(curve: _core.Curve, target: float, last: int) -> tuple[int, int]:
-    """Smallest capacity whose hit tokens reach the target: the curve never falls, so 64 probes a round suffice."""
+    """Smallest capacity whose hit tokens reach the target, by 64 probes a round: the curve never falls."""
     low, high = 0, last  # low misses the target, high reaches it
     while high - low > 1:
         step = max(1, (high - low) // _FAN)

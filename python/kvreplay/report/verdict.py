@@ -73,10 +73,11 @@ def _knee(study: Study) -> dict[str, Any] | None:
     if bend is None:
         return None
     total = study.totals["input_tokens"]
+    gain = display.points(bend.doubling_gain_tokens / total)
     text = (
         f"One LRU cache gets 95 % of the ceiling at {capacity_text(study, bend.nearly_all_blocks)}. "
         f"The doubling that pays most goes from {display.count(bend.doubling_from_blocks)} to "
-        f"{display.count(2 * bend.doubling_from_blocks)} blocks: +{display.points(bend.doubling_gain_tokens / total)}."
+        f"{display.count(2 * bend.doubling_from_blocks)} blocks: +{gain}."
     )
     return _line("knee", text, **vars(bend))
 
@@ -109,8 +110,8 @@ def _lost(study: Study) -> dict[str, Any] | None:
     text = (
         f"Of {display.count(reusable)} reusable blocks the tiers hit {display.percent(hit / reusable)}; "
         f"the best possible policy (OPT) in one cache of {display.count(together)} blocks would hit "
-        f"{display.percent(best / reusable)}. So {display.percent((reusable - best) / reusable)} are lost to capacity "
-        f"and {display.percent(max(0, best - hit) / reusable)} to policy and placement."
+        f"{display.percent(best / reusable)}. So {display.percent((reusable - best) / reusable)} are lost to "
+        f"capacity and {display.percent(max(0, best - hit) / reusable)} to policy and placement."
     )
     return _line("lost", text, **evidence)
 
@@ -153,9 +154,9 @@ def _never_full(study: Study) -> list[str]:
 def _definition(study: Study) -> dict[str, Any]:
     rules = [name for name in ("last_token", "full_blocks_only") if study.rules.get(name)]
     text = (
-        "Numbers are token_hit_ratio: tokens in the longest leading run of resident blocks / all input tokens, cold "
-        "start counted. The trace is replayed as ONE cache, right for one engine or perfect affinity; replicas with "
-        "caches of their own hit less."
+        "Numbers are token_hit_ratio: tokens in the longest leading run of resident blocks / all input tokens, "
+        "cold start counted. The trace is replayed as ONE cache, right for one engine or perfect affinity; "
+        "replicas with caches of their own hit less."
     )
     if rules:
         text += f" Rules in force: {', '.join(rules)}."

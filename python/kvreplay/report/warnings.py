@@ -45,8 +45,8 @@ def of_tiers(study: Study) -> list[dict[str, str]]:
                 {
                     "code": "tier_larger_than_trace",
                     "text": f"tier {name} ({display.count(capacity)} blocks) holds all "
-                    f"{display.count(study.scale.unique_blocks)} blocks of the trace: it acts as an infinite cache, "
-                    "and this trace cannot tell whether it could be smaller or should be larger",
+                    f"{display.count(study.scale.unique_blocks)} blocks of the trace: it acts as an infinite "
+                    "cache, and this trace cannot tell whether it could be smaller or should be larger",
                 }
             )
     return out

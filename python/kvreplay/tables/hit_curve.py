@@ -1,8 +1,8 @@
 """Table `hit_curve`: hits against capacity.
 
 A curve has as many steps as the trace has different reuse distances, millions for a long one. The table holds
-256 log-spaced capacities, those of the tiers (alone and summed from the top) and the last one that still gains;
-`kvreplay curve --out` writes the exact curve.
+256 log-spaced capacities, those of the tiers (alone and summed from the top) and the last one that still
+gains; `kvreplay curve --out` writes the exact curve.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class Study:
 
     @cached_property
     def opt(self) -> pl.DataFrame | None:
-        """The bound of every policy at the capacity of each tier and of all together; ``None`` without tiers."""
+        """The bound of every policy at each tier's capacity and at all together; ``None`` without tiers."""
         if not self.tiers:
             return None
         capacities = sorted({*self.tier_capacities, sum(self.tier_capacities)})

@@ -62,7 +62,7 @@ def _since_half(column: str) -> pl.Expr:
 TABLE = Table(
     name="window_growth",
     version=1,
-    doc="One row per tenth of the time (of the requests without times) and cache; everything counts from the start.",
+    doc="One row per cache and tenth of the time (of the requests without times); counts are from the start.",
     columns=(
         Column("scope", TEXT, "ceiling: an infinite cache; tier: one tier; tiers: all together"),
         Column("tier", TEXT, "name of the tier, null for the other scopes"),
