@@ -2,8 +2,11 @@
 
 mod arrow;
 mod errors;
+mod generate;
 mod native;
+mod registries;
 mod run;
+mod stack;
 mod trace;
 
 use pyo3::prelude::*;
@@ -11,15 +14,21 @@ use pyo3::prelude::*;
 /// The compiled core of kvreplay; use the `kvreplay` package instead.
 #[pymodule(gil_used = false)]
 mod _core {
-    use super::{native, trace::Trace};
+    use super::{native, trace};
     use pyo3::prelude::*;
 
     #[pymodule_export]
     use super::arrow::Table;
     #[pymodule_export]
+    use super::generate::generate;
+    #[pymodule_export]
+    use super::registries::{generators, quality_codes};
+    #[pymodule_export]
     use super::run::Progress;
     #[pymodule_export]
-    use super::trace::Trace as TraceClass;
+    use super::stack::{Curve, ceiling, lru_curve, ratios, reuse_runs, reuse_time, window_growth};
+    #[pymodule_export]
+    use super::trace::Trace;
 
     #[pymodule_export(name = "__version__")]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -31,7 +40,7 @@ mod _core {
 
     #[pyfunction]
     #[pyo3(signature = (stream, metadata, *, file = ""))]
-    fn read_native(stream: &Bound<'_, PyAny>, metadata: &str, file: &str) -> PyResult<Trace> {
-        native::read(stream, metadata, file).map(Trace::from)
+    fn read_native(stream: &Bound<'_, PyAny>, metadata: &str, file: &str) -> PyResult<trace::Trace> {
+        native::read(stream, metadata, file).map(trace::Trace::from)
     }
 }
