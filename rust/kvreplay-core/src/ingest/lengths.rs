@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 use crate::trace::{Forest, NO_LENGTH, Tail};
 use std::collections::BTreeMap;
 
+/// Fewer rows than this say nothing against the block size that the caller gives.
+const MIN_AGAINST: u64 = 8;
+
 /// What the lengths of a trace say.
 #[derive(Debug)]
 pub(crate) struct Lengths {
@@ -220,7 +223,7 @@ fn refuse_contradiction(
         let floor = tail != Some(Tail::Ceil) && ids == fit::listed(input, given, Tail::Floor);
         against += u64::from(!ceil && !floor);
     }
-    if against * 2 <= evidence.rows {
+    if against < MIN_AGAINST || against * 2 <= evidence.rows {
         return Ok(());
     }
     let fits = evidence.choose(None).map_or(0, |found| found.block_tokens);

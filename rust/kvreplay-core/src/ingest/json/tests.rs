@@ -17,7 +17,9 @@ fn number(text: &str) -> Option<Number> {
 
 #[test]
 fn numbers_are_exact() {
-    let decimal = |negative, whole, nanos, fraction| Some(Number::Decimal(Decimal { negative, whole, nanos, fraction }));
+    let decimal = |negative, whole, nanos, fraction| {
+        Some(Number::Decimal(Decimal { negative, whole, nanos, fraction }))
+    };
     for (text, want) in [
         ("0", Some(Number::Unsigned(0))),
         ("18446744073709551615", Some(Number::Unsigned(u64::MAX))),
@@ -115,8 +117,11 @@ fn json() -> impl Strategy<Value = String> {
         (list, "[ \t]{0,2}", any::<bool>()).prop_map(|(values, white, object)| {
             let glue = format!("{white},{white}");
             if object {
-                let pairs: Vec<String> =
-                    values.iter().enumerate().map(|(at, value)| format!("\"k{at}\"{white}:{value}")).collect();
+                let pairs: Vec<String> = values
+                    .iter()
+                    .enumerate()
+                    .map(|(at, value)| format!("\"k{at}\"{white}:{value}"))
+                    .collect();
                 format!("{{{white}{}{white}}}", pairs.join(&glue))
             } else {
                 format!("[{white}{}{white}]", values.join(&glue))

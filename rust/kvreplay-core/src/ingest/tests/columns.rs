@@ -32,9 +32,15 @@ fn equal_to_the_same_rows_as_text() {
     let columns = vec![
         ("timestamp", scalars(Values::I64(&[0, 7, 9]))),
         ("input_length", scalars(Values::F64(&[48.0, 16.0, 5.0]))),
-        ("output_length", BatchColumn::Scalars { values: Values::U64(&[1, 99, 2]), validity: nulls(&[0b1010]) }),
+        (
+            "output_length",
+            BatchColumn::Scalars { values: Values::U64(&[1, 99, 2]), validity: nulls(&[0b1010]) },
+        ),
         ("hash_ids", lists(&[0, 3, 4, 4], Values::U64(&[1, 2, u64::MAX, u64::MAX]))),
-        ("tenant", BatchColumn::Scalars { values: Values::Text(&["a", "b", ""]), validity: nulls(&[0b0110]) }),
+        (
+            "tenant",
+            BatchColumn::Scalars { values: Values::Text(&["a", "b", ""]), validity: nulls(&[0b0110]) },
+        ),
     ];
     let trace = finish(&[Batch { rows: 3, columns: columns.clone() }], &sixteen()).unwrap();
     assert_eq!((trace.sha256(), trace.origin.format.as_str()), (want.sha256(), "arrow"));
@@ -78,7 +84,11 @@ fn an_empty_list_a_null_list_and_a_null_element() {
 
 #[test]
 fn floats_and_texts_as_ids() {
-    let batch = |values| Batch { rows: 1, columns: vec![("hash_ids", lists(&[0, 1], values)), ("input_length", scalars(Values::I64(&[16])))] };
+    fn batch(values: Values<'_>) -> Batch<'_> {
+        let columns =
+            vec![("hash_ids", lists(&[0, 1], values)), ("input_length", scalars(Values::I64(&[16])))];
+        Batch { rows: 1, columns }
+    }
     let code = |value: f64| {
         let values = [value];
         let result = finish(&[batch(Values::F64(&values))], &strict(sixteen()));

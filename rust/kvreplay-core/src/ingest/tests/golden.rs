@@ -9,10 +9,18 @@ fn mooncake_conversation_and_synthetic() {
         ("conversation_trace.jsonl", 12_031, 288_500, 182_790, 144_793_823, 4_122_048, 3_536_999, 10_851),
         ("synthetic_trace.jsonl", 3_993, 121_877, 43_924, 61_194_628, 595_432, 1_022_025, 11),
     ] {
-        let trace = read(vec![Source::path(folder.join(file))], &strict(ReadOptions::default()), &Progress::default())
-            .unwrap();
+        let trace = read(
+            vec![Source::path(folder.join(file))],
+            &strict(ReadOptions::default()),
+            &Progress::default(),
+        )
+        .unwrap();
         let totals = trace.totals();
-        assert_eq!((trace.len(), totals.block_refs, trace.forest.blocks()), (requests, refs, unique), "{file}");
+        assert_eq!(
+            (trace.len(), totals.block_refs, trace.forest.blocks()),
+            (requests, refs, unique),
+            "{file}"
+        );
         assert_eq!((totals.input_tokens, totals.output_tokens), (input, output), "{file}");
         assert_eq!((trace.block_tokens, trace.tail.name()), (512, "ceil"), "{file}");
         assert_eq!((trace.origin.chained, trace.origin.rejected_rows), (true, 0), "{file}");
@@ -36,7 +44,8 @@ fn every_small_file_is_read_or_refused() {
                 continue;
             }
             seen += 1;
-            if let Err(error) = read(vec![Source::path(&path)], &ReadOptions::default(), &Progress::default()) {
+            if let Err(error) = read(vec![Source::path(&path)], &ReadOptions::default(), &Progress::default())
+            {
                 let Error::Trace(error) = error else { panic!("{error}") };
                 assert!(!error.hint.is_empty() && !error.message.is_empty(), "{error:?}");
             }
