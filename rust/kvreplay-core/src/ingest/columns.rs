@@ -190,10 +190,10 @@ impl ColumnReader {
                         self.row.problems.push(problem);
                     }
                 }
-                (Field::Group { column: group, rank }, BatchColumn::Scalars { values, validity }) => {
-                    if validity.get(at) {
-                        self.row.set_group(group, rank, Some(&text(values, at)));
-                    }
+                (Field::Group { column: group, rank }, BatchColumn::Scalars { values, validity })
+                    if validity.get(at) =>
+                {
+                    self.row.set_group(group, rank, Some(&text(values, at)));
                 }
                 (Field::Foreign, BatchColumn::Scalars { values, validity }) if validity.get(at) => {
                     let field = self.sink.foreign_column(name);

@@ -197,7 +197,7 @@ fn infer(rows: &Rows, forest: &Forest, evidence: &Fit, tail: Option<Tail>) -> Re
         ));
     }
     let all = (0..rows.node.len()).filter_map(|row| countable(rows, forest, row));
-    evidence.choose(tail).or_else(|| fit::vote(all, tail)).ok_or_else(|| {
+    evidence.choose(tail).or_else(|| fit::vote(&all, tail)).ok_or_else(|| {
         Error::trace(
             "length_mismatch",
             "no block size fits the input lengths and numbers of ids of most rows",

@@ -187,7 +187,7 @@ proptest! {
         let want_whole = (scaled / 10_u128.pow(18)) as u64;
         let want_nanos = (scaled % 10_u128.pow(18) / 10_u128.pow(9)) as u32;
         prop_assert_eq!((decimal.whole, decimal.nanos), (Some(want_whole), want_nanos), "{}", text);
-        prop_assert_eq!(decimal.fraction, scaled % 10_u128.pow(18) > 0);
+        prop_assert_eq!(decimal.fraction, !scaled.is_multiple_of(10_u128.pow(18)));
     }
 
     #[test]

@@ -78,21 +78,19 @@ fn findings_of(bytes: Vec<u8>, code: &str) -> Option<(u64, String)> {
 
 #[test]
 fn a_cut_archive_keeps_the_rows_before_the_cut() {
-    let rows: String = (0..800_u32)
+    let rows: Vec<String> = (0..800_u32)
         .map(|t| {
-            format!(
-                "{{\"timestamp\": {t}, \"input_length\": 32, \"hash_ids\": [{}, {}]}}\n",
-                t.wrapping_mul(2_654_435_761),
-                (1_u64 << 40) + u64::from(t)
-            )
+            let ids = [u64::from(t.wrapping_mul(2_654_435_761)), (1 << 40) + u64::from(t)];
+            format!("{{\"timestamp\": {t}, \"input_length\": 32, \"hash_ids\": {ids:?}}}\n")
         })
         .collect();
+    let rows = rows.concat();
     for (pack, name) in [(gzip as fn(&[u8]) -> Vec<u8>, "gz"), (zst, "zst")] {
         let whole = pack(rows.as_bytes());
         for cut in (0..whole.len()).step_by(7) {
             match try_read(&whole[..cut], &sixteen()) {
                 Err(Error::Trace(error)) => {
-                    assert!(["no_rows", "not_text"].contains(&error.code), "{name} {cut}: {error:?}")
+                    assert!(["no_rows", "not_text"].contains(&error.code), "{name} {cut}: {error:?}");
                 }
                 Err(error) => panic!("{error}"),
                 Ok(trace) => {
@@ -227,7 +225,7 @@ proptest! {
         let want = slow_csv(&text);
         let want: Vec<Option<&str>> =
             want[1..].iter().map(|row| Some(row[3].as_str()).filter(|cell| !cell.is_empty())).collect();
-        prop_assert_eq!(&want.iter().flatten().map(|s| s.to_string()).collect::<Vec<_>>(),
+        prop_assert_eq!(&want.iter().flatten().map(ToString::to_string).collect::<Vec<_>>(),
             &cells.iter().filter(|c| !c.is_empty()).cloned().collect::<Vec<_>>());
         if want.iter().any(Option::is_some) {
             prop_assert_eq!(column(&trace, "tenant"), want);

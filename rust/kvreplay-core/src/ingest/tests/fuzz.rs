@@ -31,7 +31,7 @@ fn lines_cut_at_every_byte() {
     let text = VALID.as_bytes();
     for cut in 0..=text.len() {
         let head = &text[..cut];
-        let ends = head.iter().filter(|&&b| b == b'\n').count();
+        let ends = memchr::memchr_iter(b'\n', head).count();
         let rest = head.rsplit(|&b| b == b'\n').next().unwrap();
         let complete = serde_json::from_slice::<serde_json::Value>(rest).is_ok();
         cut_is_said(text, cut, ends + usize::from(complete), rest.is_empty() || complete);

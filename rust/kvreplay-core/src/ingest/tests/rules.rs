@@ -5,7 +5,7 @@ use crate::trace::NO_LENGTH;
 
 /// A row with the given rest behind the usual time and length.
 fn lines(rows: &[&str]) -> String {
-    rows.iter().map(|row| format!("{row}\n")).collect()
+    rows.join("\n") + "\n"
 }
 
 fn row(time: &str, input: u32, ids: &str) -> String {
@@ -428,7 +428,8 @@ fn local_scopes() {
 
 #[test]
 fn columns_of_the_files_own_are_kept_while_they_are_few() {
-    let many: String = (0..20).map(|n| format!(",\"extra{n:02}\":{n}")).collect();
+    let many: Vec<String> = (0..20).map(|n| format!(",\"extra{n:02}\":{n}")).collect();
+    let many = many.concat();
     let text = row("0", 16, &format!("[1],\"status\":\"ok\",\"list\":[1],\"none\":null,\"yes\":true{many}"));
     let trace = read_ok(text, &strict(sixteen()));
     let names: Vec<&str> = trace.requests.columns.iter().map(|c| c.name.as_str()).collect();
@@ -514,4 +515,24 @@ fn what_is_written_reads_back_equal() {
 
 fn numbers_or_texts(trace: &Trace) -> Vec<String> {
     paths(trace).iter().map(|path| format!("{path:?}")).collect()
+}
+
+#[test]
+fn headers_and_events_are_no_requests() {
+    let header = r#"{"schema":"dynamo.agentic_mooncake","version":2,"block_size":4,"hash_id_scope":"local"}"#;
+    let text = lines(&[
+        header,
+        r#"{"request_id":"a","play_id":"p","input_length":8,"hash_ids":[1,2],"not_before_ms":0}"#,
+        r#"{"request_id":"b","play_id":"q","input_length":8,"hash_ids":[1,2],"not_before_ms":3}"#,
+        r#"{"event_type":"tool_end","x":1}"#,
+    ]);
+    let trace = read_ok(text, &strict(ReadOptions::default()));
+    assert_eq!((trace.len(), trace.block_tokens, trace.forest.blocks()), (2, 4, 4));
+    assert_eq!(trace.requests.arrival_us, Some(vec![0, 3_000]));
+    assert_eq!(findings(&trace), [("local_scope", 2, Some(2), None), ("foreign_rows", 2, Some(1), None)]);
+    let error = read_err(format!("{header}\n"), &ReadOptions::default());
+    assert_eq!(
+        (error.code, error.message.as_str()),
+        ("no_rows", "no usable row: all rows are of another kind")
+    );
 }
