@@ -75,6 +75,9 @@ impl ForestBuilder {
     /// # Errors
     /// `too_many_blocks` when the trace has more than 4.27e9 distinct blocks or 1.6e7 namespaces.
     pub fn push(&mut self, namespace: u32, ids: &[u64], kinds: Kinds<'_>) -> Result<Node> {
+        if ids.is_empty() {
+            return Ok(Node::EMPTY);
+        }
         if namespace >= self.namespaces {
             if namespace > MAX_NAMESPACES {
                 return Err(too_many("namespaces", u64::from(MAX_NAMESPACES)));
