@@ -2,7 +2,6 @@
 //!
 //! Kept apart from the pass on purpose: it needs no stack, and the two are held against each other in tests.
 
-use crate::table::{Table, Values};
 use crate::trace::{Forest, Node, Trace};
 
 /// Which blocks of a forest were seen: per chain, how many of its first blocks.
@@ -41,15 +40,4 @@ impl Seen {
 pub fn ceiling(trace: &Trace) -> Vec<u32> {
     let mut seen = Seen::new(&trace.forest);
     trace.requests.node.iter().map(|&node| seen.add(&trace.forest, node)).collect()
-}
-
-/// [`ceiling`] as columns `request`, `hit_blocks`, `hit_tokens`.
-#[must_use]
-pub fn ceiling_table(trace: &Trace) -> Table {
-    let hits = ceiling(trace);
-    let tokens = |(request, &hit): (usize, &u32)| trace.tokens(request, hit) as i64;
-    Table::new()
-        .with("request", Values::Int((0..hits.len() as i64).collect()))
-        .with("hit_blocks", Values::Int(hits.iter().map(|&hit| i64::from(hit)).collect()))
-        .with("hit_tokens", Values::Int(hits.iter().enumerate().map(tokens).collect()))
 }

@@ -37,7 +37,7 @@ mod runs;
 mod slices;
 
 pub use bins::{Bin, bins_table, reuse_time};
-pub use ceiling::{Seen, ceiling, ceiling_table};
+pub use ceiling::{Seen, ceiling};
 pub use counters::{LruCounters, lru_counters};
 pub use curve::{Curve, Point, Steps, points_table};
 pub use exact::{Fill, SliceTier, exact_slices};
