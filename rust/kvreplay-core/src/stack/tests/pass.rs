@@ -77,6 +77,18 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(cases(40))]
+
+    #[test]
+    fn runs_of_longer_traces_equal_a_plain_stack(sample in samples(400)) {
+        let mut keep = Keep::default();
+        pass(&sample.trace, &mut keep, &Progress::default()).unwrap();
+        prop_assert_eq!(keep.runs, runs_of(&sample));
+        prop_assert_eq!(keep.known, ceiling(&sample.trace));
+    }
+}
+
+proptest! {
     #![proptest_config(cases(600))]
 
     /// Nothing relies on a chain being made by the first request that holds it.

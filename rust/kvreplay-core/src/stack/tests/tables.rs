@@ -4,8 +4,8 @@ use super::forests::{Sample, cases, distinct, samples, tokens, trace_of};
 use crate::progress::Progress;
 use crate::reference::stack as literal;
 use crate::stack::{
-    Bin, Curve, bins_table, ceiling, points_table, ratios, ratios_table, reuse_runs,
-    reuse_time, window_growth,
+    Bin, Curve, bins_table, ceiling, points_table, ratios, ratios_table, reuse_runs, reuse_time,
+    window_growth,
 };
 use crate::table::{Table, Values};
 use crate::trace::Tail;
