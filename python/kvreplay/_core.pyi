@@ -97,7 +97,9 @@ def read_arrow(
 
 def read_native(stream: object, metadata: str, *, file: str = "") -> Trace: ...
 def write_mooncake(trace: Trace, file: BinaryIO) -> None: ...
-def generate(kind: str, *, requests: int, seed: int, block_tokens: int, parameters: Mapping[str, float]) -> Trace: ...
+def generate(
+    kind: str, *, requests: int, seed: int, block_tokens: int, parameters: Mapping[str, float]
+) -> Trace: ...
 
 # Registries: name, doc, parameters (text: "name=default, ..."), source.
 def formats() -> Table: ...
@@ -125,7 +127,12 @@ class Curve:
 
 def lru_curve(trace: Trace, *, warmup_requests: int | None, progress: Progress | None = None) -> Curve: ...
 def policy_curve(
-    trace: Trace, *, policy: str, capacities: Sequence[int], warmup_requests: int | None, progress: Progress | None = None
+    trace: Trace,
+    *,
+    policy: str,
+    capacities: Sequence[int],
+    warmup_requests: int | None,
+    progress: Progress | None = None,
 ) -> Table:
     """As :meth:`Curve.at` for any registered policy and for `opt` (request-granular Belady with bypass)."""
 

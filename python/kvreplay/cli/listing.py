@@ -1,0 +1,70 @@
+"""``kvreplay list``: what there is to choose from, read from the registries."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kvreplay import _core
+from kvreplay.cli import console, options as o
+from kvreplay.errors import unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_REGISTRIES: dict[str, Callable[[], _core.Table]] = {
+    "formats": _core.formats,
+    "generators": _core.generators,
+    "policies": _core.policies,
+    "admissions": _core.admissions,
+    "fill-rules": _core.fill_rules,
+    "quality-codes": _core.quality_codes,
+}
+NAMES = [*_REGISTRIES, "tables"]
+
+
+def command(
+    what: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.", metavar="WHAT")],
+    json: o.Json = None,
+) -> None:
+    """List formats, generators, policies, admission filters, fill rules, quality codes or tables."""
+    what = what.replace("_", "-")
+    if what == "tables":
+        rows = _tables()
+    elif what in _REGISTRIES:
+        rows = console.rows_of(_REGISTRIES[what]())
+    else:
+        raise unknown("list", what, NAMES)
+    if json:
+        console.put_json(rows)
+    else:
+        console.put(_text(rows, console.width()))
+
+
+def _tables() -> list[dict[str, Any]]:
+    from kvreplay.tables import TABLES
+
+    return [
+        {
+            "name": table.name,
+            "doc": table.doc,
+            "parameters": ", ".join(column.name for column in table.columns),
+            "source": table.schema_name,
+        }
+        for table in TABLES
+    ]
+
+
+def _text(rows: list[dict[str, Any]], width: int) -> str:
+    lines: list[str] = []
+    for row in rows:
+        lines.append(row["name"])
+        for key in ("doc", "parameters", "source"):
+            if row[key]:
+                label = "" if key == "doc" else f"{key}: "
+                lines += textwrap.wrap(
+                    f"{label}{row[key]}", width, initial_indent="    ", subsequent_indent="    "
+                )
+    return "\n".join(lines)
