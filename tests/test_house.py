@@ -178,10 +178,8 @@ def test_every_table_is_documented_as_it_is() -> None:
     types = {"Int64": "integer", "Float64": "ratio", "String": "text"}
     for table in tables.TABLES:
         rows = [f"| `{c.name}` | {types[str(c.dtype)]} | {c.doc} |" for c in table.columns]
-        section = "\n".join(
-            [f"## {table.name}", "", f"`{table.schema_name}`. {table.doc}", "", "| column | type | meaning |"]
-            + ["|---|---|---|", *rows, ""]
-        )
+        head = f"## {table.name}\n\n`{table.schema_name}`. {table.doc}\n"
+        section = "\n".join([head, "| column | type | meaning |", "|---|---|---|", *rows, ""])
         assert section in page, f"docs/tables.md should hold\n{section}"
 
 
