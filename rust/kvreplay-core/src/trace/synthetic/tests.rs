@@ -228,11 +228,14 @@ fn agents_compact_and_start_sub_agents() {
     assert!(shrunk > 20 && inner > 100, "{shrunk} compactions, {inner} requests of sub-agents");
 }
 
+fn workload_of(trace: &Trace) -> &Column {
+    trace.requests.columns.iter().find(|c| c.name == "workload").unwrap()
+}
+
 #[test]
 fn mixed_traffic_has_the_shares_it_was_asked_for() {
     let trace = generate(&spec("mixed", 4000, 1, 64)).unwrap();
-    let workload = &trace.requests.columns[0];
-    assert_eq!(workload.name, "workload");
+    let workload = workload_of(&trace);
     for (name, share) in [("shared_prefix", 0.25), ("unique", 0.10), ("cyclic_scan", 0.03)] {
         let count = (0..trace.len()).filter(|&r| workload.get(r) == Some(name)).count();
         let got = count as f64 / trace.len() as f64;
@@ -253,7 +256,7 @@ fn mixed_traffic_has_the_shares_it_was_asked_for() {
     // A kind of next to no weight waits for ever.
     let rare = with(spec("mixed", 50, 1, 64), &[("unique", 1e-300)]);
     let rare = generate(&rare).unwrap();
-    assert!((0..50).all(|r| rare.requests.columns[0].get(r) != Some("unique")));
+    assert!((0..50).all(|r| workload_of(&rare).get(r) != Some("unique")));
 }
 
 #[test]
