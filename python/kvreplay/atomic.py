@@ -156,8 +156,8 @@ def _exchange(new: Path, old: Path) -> None:
         new.rename(old)
         return
     if not _renameat2(new, old):
-        # Without the call there is a moment with no target; the old one waits beside and is put back on
-        failure. aside = old.with_name(f".{old.name}.{_MARK}-{os.getpid()}.old")
+        # Without the call there is a moment with no target; the old one waits beside, put back on failure.
+        aside = old.with_name(f".{old.name}.{_MARK}-{os.getpid()}.old")
         old.rename(aside)
         try:
             new.rename(old)

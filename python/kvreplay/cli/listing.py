@@ -14,14 +14,7 @@ from kvreplay.errors import unknown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_REGISTRIES: dict[str, Callable[[], _core.Table]] = {
-    "formats": _core.formats,
-    "generators": _core.generators,
-    "policies": _core.policies,
-    "admissions": _core.admissions,
-    "fill-rules": _core.fill_rules,
-    "quality-codes": _core.quality_codes,
-}
+_REGISTRIES = ["formats", "generators", "policies", "admissions", "fill-rules", "quality-codes"]
 NAMES = [*_REGISTRIES, "tables"]
 
 
@@ -34,7 +27,8 @@ def command(
     if what == "tables":
         rows = _tables()
     elif what in _REGISTRIES:
-        rows = console.rows_of(_REGISTRIES[what]())
+        registry: Callable[[], _core.Table] = getattr(_core, what.replace("-", "_"))
+        rows = console.rows_of(registry())
     else:
         raise unknown("list", what, NAMES)
     if json:
