@@ -7,9 +7,11 @@ BIN := $(VENV)/bin
 SHARED := ../shared
 JOBS ?= 2
 FUZZ_CASES ?= 20000
+FUZZ_SEED ?= $(shell date +%s)
 
 export VIRTUAL_ENV := $(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_QUIET := 1
 export PIP_REQUIRE_VIRTUALENV := 1
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust -name '*.rs' -o -name Cargo.toml)
@@ -58,8 +60,8 @@ bench-peers: build ## Compare CPU time with other tools on the same work
 	@test -f $(SHARED)/bench/peers.py || { echo "no $(SHARED)/bench/peers.py here: see benchmarks/README.md"; exit 1; }
 	PATH="$(BIN):$$PATH" python $(SHARED)/bench/peers.py --size small
 
-fuzz: ## Run the Rust property tests with many more cases (FUZZ_CASES=20000)
-	PROPTEST_CASES=$(FUZZ_CASES) cargo test --workspace --exclude kvreplay-py --release --quiet
+fuzz: ## Run the Rust property tests on many new cases (FUZZ_CASES=20000, FUZZ_SEED=now)
+	PROPTEST_CASES=$(FUZZ_CASES) PROPTEST_RNG_SEED=$(FUZZ_SEED) cargo test --workspace --exclude kvreplay-py --release --quiet
 
 docs: dev ## Build the Rust documentation and run the doctests of both languages
 	RUSTDOCFLAGS="-D warnings" cargo doc --package kvreplay-core --no-deps --quiet

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ROOT / "rust" / "kvreplay-core" / "src"
@@ -63,7 +66,7 @@ def is_test(path: Path) -> bool:
 
 def code_of(path: Path) -> str:
     """Source without comments and without the test module at its end."""
-    text = path.read_text().split("#[cfg(test)]\nmod ", 1)[0]
+    text = path.read_text(encoding="utf-8").split("#[cfg(test)]\nmod ", 1)[0]
     return re.sub(r"//[^\n]*", "", text)
 
 
@@ -139,23 +142,23 @@ def test_a_policy_uses_no_other_policy() -> None:
 
 
 def test_the_core_knows_neither_python_nor_arrow() -> None:
-    manifest = (ROOT / "rust" / "kvreplay-core" / "Cargo.toml").read_text()
+    manifest = (ROOT / "rust" / "kvreplay-core" / "Cargo.toml").read_text(encoding="utf-8")
     assert not re.search(r"^(pyo3|arrow|parquet|polars)", manifest, re.MULTILINE)
 
 
 def test_no_source_file_is_longer_than_a_reader_bears() -> None:
-    lengths = {path: len(path.read_text().splitlines()) for path in tracked(*SOURCES)}
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in tracked(*SOURCES)}
     assert lengths
     long = {str(path.relative_to(ROOT)): length for path, length in lengths.items() if length > MAX_LINES}
     assert long == {}
 
 
 def test_every_quality_code_is_documented() -> None:
-    text = (CORE / "trace" / "quality.rs").read_text()
+    text = (CORE / "trace" / "quality.rs").read_text(encoding="utf-8")
     text = text[text.index("pub const CODES") : text.index("/// One code found")]
     codes = re.findall(r'code\(\s*"(\w+)",\s*(Error|Warning|Info),\s*(true|false),', text)
     assert len(codes) > 40
-    page = (ROOT / "docs" / "quality-codes.md").read_text()
+    page = (ROOT / "docs" / "quality-codes.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `(\w+)` \| ([\w, ]+) \|", page, re.MULTILINE)
     want = [(code, kind.lower() + (", repaired" if fix == "true" else "")) for code, kind, fix in codes]
     assert listed == want
@@ -171,7 +174,7 @@ def test_every_registered_name_has_a_page_and_every_page_a_name(registry: str, f
 
 def test_every_registered_table_has_a_section() -> None:
     tables = pytest.importorskip("kvreplay.tables", reason="the package is not there")
-    page = (ROOT / "docs" / "tables.md").read_text()
+    page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
     sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
     for table in tables.TABLES:
         assert table.name in sections, table.name
@@ -180,7 +183,7 @@ def test_every_registered_table_has_a_section() -> None:
 def test_links_between_pages_lead_somewhere() -> None:
     broken = []
     for page in tracked("*.md"):
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             if "://" not in target and not (page.parent / target).exists():
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert broken == []
@@ -188,17 +191,16 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 def test_the_sample_traces_are_the_ones_listed() -> None:
     folder = ROOT / "traces"
-    listed = dict(
-        reversed(line.split()) for line in (folder / "SHA256SUMS").read_text().splitlines() if line.strip()
-    )
+    lines = (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+    listed = {name: digest for digest, name in (line.split() for line in lines)}
     samples = sorted(folder.glob("*.jsonl"))
     assert [path.name for path in samples] == sorted(listed)
     for path in samples:
         data = path.read_bytes()
         assert hashlib.sha256(data).hexdigest() == listed[path.name], path.name
         assert len(data) < 300_000, path.name
-        assert f"| `{path.name}` |" in (folder / "README.md").read_text(), path.name
-        assert listed[path.name][:12] in (folder / "README.md").read_text(), path.name
+        assert f"| `{path.name}` |" in (folder / "README.md").read_text(encoding="utf-8"), path.name
+        assert listed[path.name][:12] in (folder / "README.md").read_text(encoding="utf-8"), path.name
 
 
 def test_the_licence_is_the_unchanged_apache_licence() -> None:

@@ -21,7 +21,9 @@ pytestmark = pytest.mark.slow
 def run(*command: str | Path, cwd: Path) -> str:
     # Variables of the outer environment would let its packages in.
     keep = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    done = subprocess.run([*map(str, command)], cwd=cwd, env=keep, check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        [*map(str, command)], cwd=cwd, env=keep, check=False, capture_output=True, text=True
+    )
     assert done.returncode == 0, f"{command}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
     return done.stdout
 

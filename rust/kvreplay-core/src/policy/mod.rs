@@ -1,1 +1,166 @@
 //! Eviction policies: one file each behind one registry.
+//!
+//! A policy decides who leaves; it knows nothing of requests, tiers or counters. The tier asks it through
+//! [`Policy`], a contract over dense block numbers.
+
+mod fifo;
+mod lru;
+pub mod parts;
+mod registry;
+pub mod spec;
+
+pub use parts::{Closure, Room, Topology};
+pub use registry::{Build, POLICIES, PolicyInfo, build, is_opt};
+
+use crate::trace::Run;
+
+/// What became of an insertion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// The tier is full and every resident block is guarded: nothing changed.
+    NoRoom,
+    /// The block is in; `victim` left for it.
+    Done {
+        /// The evicted block, when the tier was full.
+        victim: Option<u32>,
+    },
+}
+
+/// An insertion of a pass and who left for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Move {
+    /// The block that came.
+    pub block: u32,
+    /// The block that left, if any.
+    pub victim: Option<u32>,
+}
+
+/// An eviction policy of one tier.
+///
+/// The tier guarantees: `hit` and `remove` are called for resident blocks only, `insert` for absent ones;
+/// the room passed in shows the state before the call (the tier updates it afterwards); a block whose
+/// protection by children changes is told by `expose`. A policy guarantees: a victim is resident and
+/// `room.may_leave` holds for it; `insert` evicts exactly when the room is full; on [`Stored::NoRoom`]
+/// nothing has changed. Same calls, same results: policies draw no randomness but from their seed.
+pub trait Policy: Send {
+    /// A resident block is used.
+    fn hit(&mut self, block: u32, room: &Room<'_>);
+
+    /// An absent block comes in, for which another leaves when the room is full.
+    fn insert(&mut self, block: u32, room: &Room<'_>) -> Stored;
+
+    /// A resident block is taken away without eviction (moved to another tier, expired).
+    fn remove(&mut self, block: u32);
+
+    /// The last resident child of a block has left (`true`) or a first one came (`false`).
+    /// Called with closure only, and perhaps again without a change.
+    fn expose(&mut self, block: u32, exposed: bool);
+
+    /// The block that an insertion now would examine first, if any may leave (for admission filters).
+    fn candidate(&mut self, room: &Room<'_>) -> Option<u32>;
+
+    /// The resident blocks, the one to be kept longest first where the policy has such an order.
+    fn content(&self) -> Vec<u32>;
+
+    /// A request of `path_units` blocks (chunks) arrives, at `now_us` in a trace with times.
+    fn begin(&mut self, path_units: u32, now_us: Option<i64>) {
+        let _ = (path_units, now_us);
+    }
+
+    /// A resident block whose time is over, asked before look-up until there is none.
+    fn expired(&mut self) -> Option<u32> {
+        None
+    }
+
+    /// Checks the policy's invariants against the room.
+    ///
+    /// # Errors
+    /// The invariant that does not hold.
+    fn validate(&self, room: &Room<'_>) -> Result<(), String>;
+
+    /// One request-atomic pass: the blocks of `runs` from the last to the first (`semantics.md` section 3).
+    /// A provided method so that its loop is compiled for each policy.
+    fn pass(&mut self, room: &mut Room<'_>, runs: &[Run], moves: &mut Vec<Move>) {
+        for run in runs.iter().rev() {
+            for block in (run.start..run.start + run.len).rev() {
+                if room.holds(block) {
+                    self.hit(block, room);
+                } else if let Stored::Done { victim } = store(self, room, block) {
+                    moves.push(Move { block, victim });
+                }
+            }
+        }
+    }
+
+    /// One access per block, from the first to the last (`semantics.md` section 4); `hits` gets a flag each.
+    fn accesses(
+        &mut self,
+        room: &mut Room<'_>,
+        runs: &[Run],
+        hits: &mut Vec<bool>,
+        moves: &mut Vec<Move>,
+    ) {
+        for run in runs {
+            for block in run.start..run.start + run.len {
+                let hit = room.holds(block);
+                hits.push(hit);
+                if hit {
+                    self.hit(block, room);
+                } else if let Stored::Done { victim } = store(self, room, block) {
+                    moves.push(Move { block, victim });
+                }
+            }
+        }
+    }
+}
+
+/// Inserts an absent block and brings the room and the protection of parents up to date.
+#[inline]
+pub fn store<P: Policy + ?Sized>(policy: &mut P, room: &mut Room<'_>, block: u32) -> Stored {
+    let stored = policy.insert(block, room);
+    if let Stored::Done { victim } = stored {
+        if let Some(victim) = victim {
+            room.leave(victim);
+        }
+        room.enter(block);
+        if room.is_closed() {
+            if let Some(victim) = victim {
+                expose_parent(policy, room, victim);
+            }
+            if let Some(parent) = room.resident_parent(block) {
+                policy.expose(parent, false);
+            }
+        }
+    }
+    stored
+}
+
+/// Takes a resident block away and brings the room and the protection of its parent up to date.
+pub fn take<P: Policy + ?Sized>(policy: &mut P, room: &mut Room<'_>, block: u32) {
+    policy.remove(block);
+    room.leave(block);
+    expose_parent(policy, room, block);
+}
+
+#[inline]
+fn expose_parent<P: Policy + ?Sized>(policy: &mut P, room: &Room<'_>, gone: u32) {
+    if let Some(parent) = room.resident_parent(gone)
+        && room.exposed(parent)
+    {
+        policy.expose(parent, true);
+    }
+}
+
+/// Checks that `content` holds exactly the resident blocks, each once.
+///
+/// # Errors
+/// The difference.
+pub(crate) fn validate_content(content: &[u32], room: &Room<'_>) -> Result<(), String> {
+    let mut sorted = content.to_vec();
+    sorted.sort_unstable();
+    if sorted == room.residents().iter().collect::<Vec<_>>() {
+        Ok(())
+    } else {
+        Err(format!("the queues hold {sorted:?}, the room {:?}", room.residents().iter().collect::<Vec<_>>()))
+    }
+}

@@ -62,8 +62,6 @@ fn message(result: Result<Trace>) -> (String, String) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
-
     #[test]
     fn every_kind_keeps_the_rules_of_a_trace(
         kind in 0..NAMES.len(), requests in 1..120_u64, seed: u64, block_tokens in 1..600_u32,

@@ -1,0 +1,77 @@
+//! The books of a tier: counters, and for each resident unit whether it was read and since when it is there.
+
+use super::Counters;
+use crate::policy::Room;
+use crate::policy::parts::BitSet;
+use crate::trace::Run;
+
+/// Why a unit was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    Compute,
+    Promotion,
+    Demotion,
+}
+
+#[derive(Debug)]
+pub(super) struct Ledger {
+    pub(super) counters: Counters,
+    /// Stored and not served by this tier since.
+    unread: BitSet,
+    /// Request that stored the unit; only kept when residence is asked for.
+    since: Option<Vec<u32>>,
+}
+
+impl Ledger {
+    pub(super) fn new(units: u32, residence: bool) -> Self {
+        Self {
+            counters: Counters::default(),
+            unread: BitSet::new(units),
+            since: residence.then(|| vec![0; units as usize]),
+        }
+    }
+
+    /// A unit was stored by `request`; its cause is counted by the caller.
+    #[inline]
+    pub(super) fn store(&mut self, unit: u32, request: u32) {
+        self.unread.set(unit);
+        if let Some(since) = &mut self.since {
+            since[unit as usize] = request;
+        }
+    }
+
+    pub(super) fn count(&mut self, cause: Cause, units: u64) {
+        let counters = &mut self.counters;
+        counters.admitted += units;
+        match cause {
+            Cause::Compute => counters.inserted_compute += units,
+            Cause::Promotion => counters.inserted_promotion += units,
+            Cause::Demotion => counters.inserted_demotion += units,
+        }
+    }
+
+    /// A unit has left; returns the request that stored it, where that is kept.
+    #[inline]
+    pub(super) fn depart(&mut self, unit: u32, request: u32) -> Option<u32> {
+        self.counters.dead_on_arrival += u64::from(self.unread.get(unit));
+        let since = self.since.as_ref()?[unit as usize];
+        self.counters.residence_requests += u64::from(request - since);
+        Some(since)
+    }
+
+    /// A run of units was served.
+    pub(super) fn read_run(&mut self, run: Run) {
+        self.unread.clear_range(run.start, run.len);
+    }
+
+    /// One unit was served.
+    pub(super) fn read(&mut self, unit: u32) {
+        self.unread.clear(unit);
+    }
+
+    /// The counters with what only the end can tell.
+    pub(super) fn finish(&self, room: &Room<'_>) -> Counters {
+        let unread = room.residents().iter().filter(|&unit| self.unread.get(unit)).count();
+        Counters { unread_at_end: unread as u64, resident: u64::from(room.len()), ..self.counters }
+    }
+}

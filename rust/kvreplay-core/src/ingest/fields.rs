@@ -1,0 +1,165 @@
+//! The names under which formats keep our fields.
+
+/// What a field of a row is to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ours {
+    Time,
+    InputTokens,
+    OutputTokens,
+    HashIds,
+    RunStart,
+    RunLength,
+    BlockTokens,
+    /// `local` or `global`: whose ids may be compared.
+    Scope,
+    /// A group column of this name.
+    Group(&'static str),
+    /// Known, and of no use for a replay.
+    Unused,
+}
+
+/// Our names that a caller may map, with what they are.
+const OUR_NAMES: &[(&str, Ours)] = &[
+    ("time", Ours::Time),
+    ("input_tokens", Ours::InputTokens),
+    ("output_tokens", Ours::OutputTokens),
+    ("hash_ids", Ours::HashIds),
+    ("run_start", Ours::RunStart),
+    ("run_length", Ours::RunLength),
+    ("block_tokens", Ours::BlockTokens),
+    ("request_id", Ours::Group("request_id")),
+    ("session", Ours::Group("session")),
+    ("parent", Ours::Group("parent")),
+    ("turn", Ours::Group("turn")),
+    ("tenant", Ours::Group("tenant")),
+    ("model", Ours::Group("model")),
+    ("revision", Ours::Group("revision")),
+    ("kv_dtype", Ours::Group("kv_dtype")),
+    ("lora", Ours::Group("lora")),
+    ("salt", Ours::Group("salt")),
+    ("trace_id", Ours::Group("trace_id")),
+    ("play_id", Ours::Group("play_id")),
+    ("observed_cached_tokens", Ours::Group("observed_cached_tokens")),
+    ("observed_ttft", Ours::Group("observed_ttft")),
+];
+
+/// Names in files. Where a row has several names of one field, the first in this list holds.
+///
+/// Sources: Mooncake FAST'25 release, AIPerf 0.13 loaders, Dynamo 1.6 `MooncakeRow` and its aliases,
+/// kvcache-simulator, openanolis kvcache-calculator.
+const ALIASES: &[(&str, Ours)] = &[
+    ("timestamp", Ours::Time),
+    ("timestamp_ms", Ours::Time),
+    ("timestamp_us", Ours::Time),
+    ("time", Ours::Time),
+    ("created_time", Ours::Time),
+    ("created_at", Ours::Time),
+    ("arrival_time", Ours::Time),
+    ("arrival", Ours::Time),
+    ("arrival_us", Ours::Time),
+    ("arrival_ms", Ours::Time),
+    ("arrival_time_ms", Ours::Time),
+    ("arrival_time_ns", Ours::Time),
+    ("timestamp_start_unix_ms", Ours::Time),
+    ("not_before_ms", Ours::Time),
+    ("ts", Ours::Time),
+    ("t", Ours::Time),
+    ("input_length", Ours::InputTokens),
+    ("input_tokens", Ours::InputTokens),
+    ("prompt_tokens", Ours::InputTokens),
+    ("in", Ours::InputTokens),
+    ("output_length", Ours::OutputTokens),
+    ("output_tokens", Ours::OutputTokens),
+    ("completion_tokens", Ours::OutputTokens),
+    ("out", Ours::OutputTokens),
+    ("hash_ids", Ours::HashIds),
+    ("block_hashes", Ours::HashIds),
+    ("total_hashes", Ours::HashIds),
+    ("input_sequence_hashes", Ours::HashIds),
+    ("run_start", Ours::RunStart),
+    ("run_length", Ours::RunLength),
+    ("block_size", Ours::BlockTokens),
+    ("block_tokens", Ours::BlockTokens),
+    ("trace_block_size", Ours::BlockTokens),
+    ("hash_id_scope", Ours::Scope),
+    ("session_id", Ours::Group("session")),
+    ("session", Ours::Group("session")),
+    ("conversation_id", Ours::Group("session")),
+    ("chat_id", Ours::Group("chat_id")),
+    ("parent_chat_id", Ours::Group("parent")),
+    ("parent_request_id", Ours::Group("parent")),
+    ("parent", Ours::Group("parent")),
+    ("turn", Ours::Group("turn")),
+    ("request_id", Ours::Group("request_id")),
+    ("req_id", Ours::Group("request_id")),
+    ("tenant", Ours::Group("tenant")),
+    ("tenant_id", Ours::Group("tenant")),
+    ("model", Ours::Group("model")),
+    ("model_name", Ours::Group("model")),
+    ("revision", Ours::Group("revision")),
+    ("model_revision", Ours::Group("revision")),
+    ("kv_dtype", Ours::Group("kv_dtype")),
+    ("kv_cache_dtype", Ours::Group("kv_dtype")),
+    ("lora", Ours::Group("lora")),
+    ("lora_name", Ours::Group("lora")),
+    ("lora_id", Ours::Group("lora")),
+    ("cache_salt", Ours::Group("salt")),
+    ("salt", Ours::Group("salt")),
+    ("trace_id", Ours::Group("trace_id")),
+    ("play_id", Ours::Group("play_id")),
+    ("delay", Ours::Unused),
+    ("delay_ms", Ours::Unused),
+];
+
+/// Columns in the order they come out; others follow by name.
+pub(crate) const COLUMN_ORDER: &[&str] = &[
+    "request_id",
+    "session",
+    "parent",
+    "turn",
+    "tenant",
+    "model",
+    "revision",
+    "kv_dtype",
+    "lora",
+    "salt",
+    "trace_id",
+    "play_id",
+    "observed_cached_tokens",
+    "observed_ttft",
+];
+
+/// What one of our own names means.
+pub(crate) fn by_our_name(name: &str) -> Option<Ours> {
+    OUR_NAMES.iter().find(|(ours, _)| *ours == name).map(|&(_, what)| what)
+}
+
+/// Our names that can be mapped.
+pub(crate) fn our_names() -> Vec<&'static str> {
+    OUR_NAMES.iter().map(|&(name, _)| name).collect()
+}
+
+/// What a name in a file means, and the rank of that name among those of the field.
+///
+/// `mapping` holds the caller's pairs (our name, the file's): a mapped field has no other name.
+pub(crate) fn resolve(name: &str, mapping: &[(String, String)]) -> Option<(Ours, u8)> {
+    if let Some((ours, _)) = mapping.iter().find(|(_, theirs)| theirs == name) {
+        return by_our_name(ours).map(|what| (what, 0));
+    }
+    let at = ALIASES.iter().position(|(alias, _)| *alias == name)?;
+    let what = ALIASES[at].1;
+    let mapped = mapping.iter().any(|(ours, _)| by_our_name(ours) == Some(what));
+    (!mapped).then_some((what, at as u8))
+}
+
+/// Whether a header of names could belong to a trace.
+pub(crate) fn looks_like_header<'a>(
+    names: impl Iterator<Item = &'a str>,
+    mapping: &[(String, String)],
+) -> bool {
+    let mut known = 0;
+    for name in names {
+        known += u32::from(resolve(name, mapping).is_some());
+    }
+    known >= 2
+}

@@ -1,0 +1,310 @@
+//! The sink that every format feeds: rows in, forest and columns out, rejections and repairs counted.
+
+use super::fields::{self, Ours};
+use super::namespace::{Key, Namespaces, ScopeKey};
+use super::notes::{Notes, Place, Places};
+use super::options::{Namespace, ReadOptions, Scope, TimeUnit};
+use super::row::{IdList, Problem, Row};
+use super::times::Times;
+use crate::error::{Error, Result};
+use crate::trace::{Column, ForestBuilder, Kinds, NO_CODE, NO_LENGTH, Node};
+
+/// Columns of the file's own that are kept beside those with a name of ours; further ones are left out.
+pub const MAX_FOREIGN_COLUMNS: usize = 16;
+const AUTO_NAMESPACE: [&str; 5] = ["model", "revision", "kv_dtype", "lora", "salt"];
+/// What a local id may be local to, the narrowest first.
+const SCOPE_COLUMNS: [&str; 3] = ["trace_id", "play_id", "session"];
+
+/// Fields that are not group columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Slot {
+    Time,
+    InputTokens,
+    OutputTokens,
+    BlockTokens,
+    HashIds,
+    RunStart,
+    RunLength,
+}
+
+impl Slot {
+    pub(crate) const COUNT: usize = 7;
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::InputTokens => "input_tokens",
+            Self::OutputTokens => "output_tokens",
+            Self::BlockTokens => "block_tokens",
+            Self::HashIds => "hash_ids",
+            Self::RunStart => "run_start",
+            Self::RunLength => "run_length",
+        }
+    }
+}
+
+/// What to do with a key (or column) of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Field {
+    /// One of our fields; of several names of it the smallest rank holds.
+    Slot { slot: Slot, rank: u8, unit: Option<TimeUnit> },
+    /// A group column.
+    Group { column: u16, rank: u8 },
+    /// Whose ids may be compared.
+    Scope,
+    /// A column of the file's own, not seen with a value yet.
+    Foreign,
+    /// Of no use.
+    Unused,
+}
+
+impl Field {
+    pub(crate) fn slot(self) -> Option<Slot> {
+        if let Self::Slot { slot, .. } = self { Some(slot) } else { None }
+    }
+}
+
+impl Row {
+    pub(crate) fn set_tokens(&mut self, slot: Slot, tokens: Option<u32>) {
+        match slot {
+            Slot::InputTokens => self.input_tokens = tokens,
+            Slot::OutputTokens => self.output_tokens = tokens,
+            Slot::BlockTokens if tokens == Some(0) => {
+                self.problems.push(Problem::new("bad_type", "block_tokens", b"0"));
+            }
+            _ => self.block_tokens = tokens,
+        }
+    }
+
+    pub(crate) fn list(&mut self, slot: Slot) -> &mut IdList {
+        match slot {
+            Slot::RunStart => &mut self.run_start,
+            Slot::RunLength => &mut self.run_length,
+            _ => &mut self.ids,
+        }
+    }
+}
+
+/// The rows that were accepted, in file order.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) node: Vec<Node>,
+    /// `NO_LENGTH` where the row has none.
+    pub(crate) input_tokens: Vec<u32>,
+    pub(crate) output_tokens: Vec<u32>,
+    /// As stated, 0 where not; empty when no row states one.
+    pub(crate) block_tokens: Vec<u32>,
+    pub(crate) times: Times,
+    pub(crate) places: Places,
+    pub(crate) columns: Vec<Column>,
+}
+
+/// Takes rows from a format and keeps what a trace needs of them.
+#[derive(Debug)]
+pub(crate) struct RowSink {
+    pub(crate) options: ReadOptions,
+    pub(crate) rows: Rows,
+    pub(crate) builder: ForestBuilder,
+    pub(crate) notes: Notes,
+    pub(crate) namespaces: Namespaces,
+    pub(crate) namespace_columns: Vec<u16>,
+    pub(crate) rejected_rows: u64,
+    scope_columns: Vec<u16>,
+    foreign_columns: usize,
+    file: u32,
+    key: Key,
+}
+
+impl RowSink {
+    pub(crate) fn new(options: &ReadOptions) -> Result<Self> {
+        options.check()?;
+        let mut sink = Self {
+            options: options.clone(),
+            rows: Rows::default(),
+            builder: ForestBuilder::new(),
+            notes: Notes::new(options.strict),
+            namespaces: Namespaces::default(),
+            namespace_columns: Vec::new(),
+            rejected_rows: 0,
+            scope_columns: Vec::new(),
+            foreign_columns: 0,
+            file: 0,
+            key: Key::default(),
+        };
+        let names: Vec<String> = match &options.namespace {
+            Namespace::Auto => AUTO_NAMESPACE.iter().map(|&name| name.to_owned()).collect(),
+            Namespace::None => Vec::new(),
+            Namespace::Columns(names) => names.clone(),
+        };
+        for name in names {
+            let ours =
+                fields::by_our_name(&name).or_else(|| fields::resolve(&name, &options.columns).map(|f| f.0));
+            let column = match ours {
+                Some(Ours::Group(ours)) => sink.column(ours),
+                None => sink.column(&name),
+                Some(_) => {
+                    let hint =
+                        "namespaces are made of group columns such as model, lora, salt, session or tenant";
+                    return Err(Error::config(format!("namespace: {name} is not a group column"), hint));
+                }
+            };
+            sink.namespace_columns.push(column);
+        }
+        sink.scope_columns = SCOPE_COLUMNS.iter().map(|name| sink.column(name)).collect();
+        Ok(sink)
+    }
+
+    /// Begins a file: places from now on are in it.
+    pub(crate) fn begin_file(&mut self, name: &str) {
+        self.file = self.notes.files.len() as u32;
+        self.notes.files.push(name.to_owned());
+    }
+
+    pub(crate) fn place(&self, line: u64) -> Place {
+        Place { file: self.file, line }
+    }
+
+    /// The group column of that name, new or known.
+    pub(crate) fn column(&mut self, name: &str) -> u16 {
+        let columns = &mut self.rows.columns;
+        if let Some(at) = columns.iter().position(|column| column.name == name) {
+            return at as u16;
+        }
+        columns.push(Column::new(name, 0));
+        columns.len() as u16 - 1
+    }
+
+    /// What a key of the file is to us.
+    pub(crate) fn field(&mut self, name: &str) -> Field {
+        let Some((ours, rank)) = fields::resolve(name, &self.options.columns) else {
+            let known = self.rows.columns.iter().position(|column| column.name == name);
+            return known.map_or(Field::Foreign, |at| Field::Group { column: at as u16, rank: u8::MAX });
+        };
+        let slot = match ours {
+            Ours::Time => Slot::Time,
+            Ours::InputTokens => Slot::InputTokens,
+            Ours::OutputTokens => Slot::OutputTokens,
+            Ours::HashIds => Slot::HashIds,
+            Ours::RunStart => Slot::RunStart,
+            Ours::RunLength => Slot::RunLength,
+            Ours::BlockTokens => Slot::BlockTokens,
+            Ours::Scope => return Field::Scope,
+            Ours::Unused => return Field::Unused,
+            Ours::Group(name) => return Field::Group { column: self.column(name), rank },
+        };
+        let unit = TimeUnit::of_field(name).filter(|_| slot == Slot::Time);
+        Field::Slot { slot, rank, unit }
+    }
+
+    /// A column of the file's own, as long as there are few.
+    pub(crate) fn foreign_column(&mut self, name: &str) -> Field {
+        if self.foreign_columns == MAX_FOREIGN_COLUMNS {
+            return Field::Unused;
+        }
+        self.foreign_columns += 1;
+        Field::Group { column: self.column(name), rank: u8::MAX }
+    }
+
+    /// Leaves out a row that is no request.
+    pub(crate) fn foreign(&mut self, line: u64, value: &str) {
+        let place = Some(self.place(line));
+        self.notes.mention("foreign_rows", 1, place, Some(value));
+    }
+
+    /// Rejects a row.
+    pub(crate) fn reject(&mut self, line: u64, code: &str, value: &str) -> Result<()> {
+        self.rejected_rows += 1;
+        let value = Some(value).filter(|value| !value.is_empty());
+        self.notes.note(code, 1, Some(self.place(line)), value)
+    }
+
+    /// Takes a row, or rejects it for the first of its problems.
+    pub(crate) fn accept(&mut self, line: u64, row: &mut Row) -> Result<()> {
+        let place = self.place(line);
+        if let Some(key) = &row.duplicate_key {
+            self.notes.note("duplicate_key", 1, Some(place), Some(key))?;
+        }
+        row.expand_runs();
+        if let Some(problem) = row.problems.first() {
+            let (code, value) = (problem.code, problem.value.clone());
+            return self.reject(line, code, &value);
+        }
+        if !row.has_path {
+            let problem = Problem::missing("hash_ids");
+            return self.reject(line, problem.code, &problem.value);
+        }
+        if self.rows.node.len() >= u32::MAX as usize - 1 {
+            let error =
+                Error::trace("too_many_rows", "the trace has more than 4.29e9 rows", "split it by time");
+            return Err(self.notes.at(error, Some(place)));
+        }
+        let namespace = self.namespace(place, row);
+        let node = self.push_path(namespace, place, &mut row.ids)?;
+        let rows = &mut self.rows;
+        rows.node.push(node);
+        rows.input_tokens.push(row.input_tokens.unwrap_or(NO_LENGTH));
+        rows.output_tokens.push(row.output_tokens.unwrap_or(NO_LENGTH));
+        if let Some(tokens) = row.block_tokens {
+            rows.block_tokens.resize(rows.node.len() - 1, 0);
+            rows.block_tokens.push(tokens);
+        }
+        rows.times.push(row.time);
+        rows.places.push(place);
+        Ok(())
+    }
+
+    fn push_path(&mut self, namespace: u32, place: Place, ids: &mut IdList) -> Result<Node> {
+        let node = if ids.all_numbers() {
+            self.builder.push(namespace, &ids.numbers, Kinds::Numbers)
+        } else {
+            self.notes.mention("text_blocks", 1, Some(place), None);
+            for at in 0..ids.numbers.len() {
+                if ids.is_text[at] {
+                    ids.numbers[at] = self.builder.text_number(ids.text(ids.numbers[at]));
+                }
+            }
+            self.builder.push(namespace, &ids.numbers, Kinds::Mixed(&ids.is_text))
+        };
+        node.map_err(|error| self.notes.at(error, Some(place)))
+    }
+
+    /// Stores the group columns of a row and returns its namespace.
+    fn namespace(&mut self, place: Place, row: &Row) -> u32 {
+        let at = self.rows.node.len();
+        for (column, value) in row.groups() {
+            let column = &mut self.rows.columns[column as usize];
+            column.codes.resize(at, NO_CODE);
+            column.push(Some(value));
+        }
+        let columns = &self.rows.columns;
+        let code = |column: u16| columns[column as usize].codes.get(at).copied().unwrap_or(NO_CODE);
+        self.key.codes.clear();
+        self.key.codes.extend(self.namespace_columns.iter().map(|&column| code(column)));
+        self.key.block_tokens = row.block_tokens.unwrap_or(0);
+        let local = match self.options.scope {
+            Scope::Auto => row.local_scope,
+            Scope::Local => true,
+            Scope::Global => false,
+        };
+        self.key.scope = if local {
+            let owner = self.scope_columns.iter().find(|&&column| code(column) != NO_CODE);
+            owner.map_or(ScopeKey::File(place.file), |&column| ScopeKey::Column(column, code(column)))
+        } else {
+            ScopeKey::Global
+        };
+        let number = self.namespaces.number(&self.key);
+        if local {
+            self.notes.mention("local_scope", 1, Some(place), None);
+        }
+        if let Some(position) = self.namespaces.differs(&self.key.codes) {
+            let column = &self.rows.columns[self.namespace_columns[position] as usize];
+            let value = column
+                .codes
+                .get(at)
+                .map_or("none", |&c| if c == NO_CODE { "none" } else { column.texts.get(c) });
+            let value = format!("{}: {value}", column.name);
+            self.notes.mention("mixed_namespaces", 1, Some(place), Some(&value));
+        }
+        number
+    }
+}

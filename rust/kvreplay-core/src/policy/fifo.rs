@@ -1,0 +1,61 @@
+//! First in, first out: one queue, a hit changes nothing, the block that came first leaves.
+//!
+//! The cheapest policy and the baseline of the lazy-promotion ones (S3-FIFO, SIEVE). The pass inserts the
+//! tail of a path before its head.
+
+use super::parts::Queue;
+use super::spec::Args;
+use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
+use crate::error::Result;
+
+pub(super) const INFO: PolicyInfo = PolicyInfo {
+    name: "fifo",
+    doc: "evicts the block that came first, whatever its use",
+    parameters: &[],
+    source: "classic; LMCache FIFO",
+    build: |_: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Policy>> {
+        Ok(Box::new(Fifo { slots: vec![0; build.blocks()], queue: Queue::new() }))
+    },
+};
+
+struct Fifo {
+    slots: Vec<u32>,
+    queue: Queue,
+}
+
+impl Policy for Fifo {
+    #[inline]
+    fn hit(&mut self, _: u32, _: &Room<'_>) {}
+
+    #[inline]
+    fn insert(&mut self, block: u32, room: &Room<'_>) -> Stored {
+        let mut victim = None;
+        if room.is_full() {
+            let Some(oldest) = self.queue.oldest(&self.slots, room) else { return Stored::NoRoom };
+            self.queue.remove(&self.slots, oldest);
+            victim = Some(oldest);
+        }
+        self.queue.push(&mut self.slots, block, room.exposed(block));
+        Stored::Done { victim }
+    }
+
+    fn remove(&mut self, block: u32) {
+        self.queue.remove(&self.slots, block);
+    }
+
+    fn expose(&mut self, block: u32, exposed: bool) {
+        self.queue.expose(&self.slots, block, exposed);
+    }
+
+    fn candidate(&mut self, room: &Room<'_>) -> Option<u32> {
+        self.queue.oldest(&self.slots, room)
+    }
+
+    fn content(&self) -> Vec<u32> {
+        self.queue.iter().collect()
+    }
+
+    fn validate(&self, room: &Room<'_>) -> std::result::Result<(), String> {
+        validate_content(&self.content(), room)
+    }
+}

@@ -1,0 +1,63 @@
+//! Least recently used: one queue, a hit moves a block to its newest end, the oldest block leaves.
+//!
+//! The rule of vLLM's free queue, LMCache's default and most KV caches. With the tail-to-head pass the
+//! head of a path is its most recent block, so contents are ancestor-closed without further care.
+
+use super::parts::Queue;
+use super::spec::Args;
+use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
+use crate::error::Result;
+
+pub(super) const INFO: PolicyInfo = PolicyInfo {
+    name: "lru",
+    doc: "evicts the block that was used longest ago",
+    parameters: &[],
+    source: "classic; vLLM free queue, LMCache LRU",
+    build: |_: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Policy>> {
+        Ok(Box::new(Lru { slots: vec![0; build.blocks()], queue: Queue::new() }))
+    },
+};
+
+struct Lru {
+    slots: Vec<u32>,
+    queue: Queue,
+}
+
+impl Policy for Lru {
+    #[inline]
+    fn hit(&mut self, block: u32, room: &Room<'_>) {
+        self.queue.renew(&mut self.slots, block, room.exposed(block));
+    }
+
+    #[inline]
+    fn insert(&mut self, block: u32, room: &Room<'_>) -> Stored {
+        let mut victim = None;
+        if room.is_full() {
+            let Some(oldest) = self.queue.oldest(&self.slots, room) else { return Stored::NoRoom };
+            self.queue.remove(&self.slots, oldest);
+            victim = Some(oldest);
+        }
+        self.queue.push(&mut self.slots, block, room.exposed(block));
+        Stored::Done { victim }
+    }
+
+    fn remove(&mut self, block: u32) {
+        self.queue.remove(&self.slots, block);
+    }
+
+    fn expose(&mut self, block: u32, exposed: bool) {
+        self.queue.expose(&self.slots, block, exposed);
+    }
+
+    fn candidate(&mut self, room: &Room<'_>) -> Option<u32> {
+        self.queue.oldest(&self.slots, room)
+    }
+
+    fn content(&self) -> Vec<u32> {
+        self.queue.iter().collect()
+    }
+
+    fn validate(&self, room: &Room<'_>) -> std::result::Result<(), String> {
+        validate_content(&self.content(), room)
+    }
+}

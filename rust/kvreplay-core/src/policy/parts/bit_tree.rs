@@ -1,0 +1,130 @@
+//! An ordered set of small numbers: bits with summaries, 64 to one, so that the next member is a few words away.
+
+/// A set of numbers below a fixed limit with next and previous member in O(log64 limit).
+#[derive(Debug, Clone, Default)]
+pub struct BitTree {
+    /// Level 0 holds the members; a bit of level k + 1 says that a word of level k is not zero.
+    levels: Vec<Vec<u64>>,
+}
+
+impl BitTree {
+    /// An empty set for numbers below `len`.
+    #[must_use]
+    pub fn new(len: usize) -> Self {
+        let mut levels = Vec::new();
+        let mut words = len.div_ceil(64).max(1);
+        loop {
+            levels.push(vec![0; words]);
+            if words == 1 {
+                return Self { levels };
+            }
+            words = words.div_ceil(64);
+        }
+    }
+
+    /// Numbers below this fit.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.levels.first().map_or(0, |words| words.len() * 64)
+    }
+
+    /// Whether `i` is a member.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, i: usize) -> bool {
+        self.levels[0][i >> 6] >> (i & 63) & 1 != 0
+    }
+
+    /// Adds `i`.
+    #[inline]
+    pub fn set(&mut self, mut i: usize) {
+        for words in &mut self.levels {
+            let word = &mut words[i >> 6];
+            let before = *word;
+            *word |= 1 << (i & 63);
+            if before != 0 {
+                return;
+            }
+            i >>= 6;
+        }
+    }
+
+    /// Removes `i`.
+    #[inline]
+    pub fn clear(&mut self, mut i: usize) {
+        for words in &mut self.levels {
+            let word = &mut words[i >> 6];
+            *word &= !(1 << (i & 63));
+            if *word != 0 {
+                return;
+            }
+            i >>= 6;
+        }
+    }
+
+    /// The smallest member that is at least `i`.
+    #[inline]
+    #[must_use]
+    pub fn next(&self, i: usize) -> Option<usize> {
+        let mut at = i;
+        for (level, words) in self.levels.iter().enumerate() {
+            let word = words.get(at >> 6)? & (u64::MAX << (at & 63));
+            if word != 0 {
+                return Some(self.descend(level, at & !63 | word.trailing_zeros() as usize, u64::trailing_zeros));
+            }
+            at = (at >> 6) + 1;
+        }
+        None
+    }
+
+    /// The largest member that is at most `i`.
+    #[must_use]
+    pub fn previous(&self, i: usize) -> Option<usize> {
+        let mut at = i.min(self.limit().checked_sub(1)?);
+        for (level, words) in self.levels.iter().enumerate() {
+            let word = words[at >> 6] & (u64::MAX >> (63 - (at & 63)));
+            if word != 0 {
+                let last = |word: u64| 63 - word.leading_zeros();
+                return Some(self.descend(level, at & !63 | last(word) as usize, last));
+            }
+            at = (at >> 6).checked_sub(1)?;
+        }
+        None
+    }
+
+    /// From a set bit of `level` down to a member, `pick` choosing within a word.
+    #[inline]
+    fn descend(&self, level: usize, mut at: usize, pick: impl Fn(u64) -> u32) -> usize {
+        for words in self.levels[..level].iter().rev() {
+            at = at << 6 | pick(words[at]) as usize;
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+        #[test]
+        fn equals_an_ordered_set(
+            limit in 1usize..300_000,
+            ops in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 0..80),
+        ) {
+            let (mut tree, mut set) = (BitTree::new(limit), BTreeSet::new());
+            for (add, at) in ops {
+                let i = at.index(limit);
+                if add { tree.set(i); set.insert(i); } else { tree.clear(i); set.remove(&i); }
+                for probe in [0, i / 2, i, i + 1, limit - 1, limit + 70] {
+                    prop_assert_eq!(tree.next(probe), set.range(probe..).next().copied());
+                    prop_assert_eq!(tree.previous(probe), set.range(..=probe).next_back().copied());
+                }
+                prop_assert_eq!(tree.get(i), add);
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Building blocks shared by the policies: bit sets, ordered queues, heaps, sketches and the room of a tier.
+
+mod bit_set;
+mod bit_tree;
+mod queue;
+mod room;
+mod topology;
+
+pub use bit_set::BitSet;
+pub use bit_tree::BitTree;
+pub use queue::Queue;
+pub use room::{Closure, Room};
+pub use topology::Topology;
+
+/// No block: the mark of an empty slot.
+pub(crate) const NONE: u32 = u32::MAX;

@@ -1,0 +1,195 @@
+//! The room of one tier: which blocks are resident, and which of them may not leave now.
+
+use super::{BitSet, Topology};
+use crate::trace::Run;
+
+/// Whether a tier keeps prefixes whole (`semantics.md` section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Closure {
+    /// A resident block with a resident child in the same tier counts as protected.
+    #[default]
+    Leaf,
+    /// The policy is left alone.
+    None,
+}
+
+impl Closure {
+    /// `leaf` or `none`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Leaf => "leaf",
+            Self::None => "none",
+        }
+    }
+}
+
+/// What a policy may ask about its tier. Only the tier changes it.
+#[derive(Debug)]
+pub struct Room<'a> {
+    topology: &'a Topology<'a>,
+    resident: BitSet,
+    guard: BitSet,
+    /// Resident heads of chains below each fork; empty without closure.
+    children: Vec<u32>,
+    closed: bool,
+    epoch: u64,
+    len: u32,
+    capacity: u32,
+}
+
+impl<'a> Room<'a> {
+    /// An empty tier of `capacity` blocks.
+    #[must_use]
+    pub fn new(topology: &'a Topology<'a>, capacity: u32, closure: Closure) -> Self {
+        let closed = closure == Closure::Leaf;
+        Self {
+            topology,
+            resident: BitSet::new(topology.blocks()),
+            guard: BitSet::new(topology.blocks()),
+            children: vec![0; if closed { topology.fork_count() } else { 0 }],
+            closed,
+            epoch: 0,
+            len: 0,
+            capacity,
+        }
+    }
+
+    /// Parents and depths of the blocks.
+    #[must_use]
+    pub fn topology(&self) -> &'a Topology<'a> {
+        self.topology
+    }
+
+    /// Number of resident blocks.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether nothing is resident.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Most blocks that fit.
+    #[must_use]
+    pub fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Whether an insertion needs a victim.
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.len >= self.capacity
+    }
+
+    /// Whether the tier keeps prefixes whole.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The blocks that are resident.
+    #[must_use]
+    pub fn residents(&self) -> &BitSet {
+        &self.resident
+    }
+
+    /// Whether a block is resident.
+    #[inline]
+    #[must_use]
+    pub fn holds(&self, block: u32) -> bool {
+        self.resident.get(block)
+    }
+
+    /// Changes whenever the guard does: whoever set guarded blocks aside looks at them again.
+    #[inline]
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Whether the request now served holds the block (among its first `m`).
+    #[inline]
+    #[must_use]
+    pub fn guards(&self, block: u32) -> bool {
+        self.guard.get(block)
+    }
+
+    /// Whether no resident child protects the block (always so without closure).
+    #[inline]
+    #[must_use]
+    pub fn exposed(&self, block: u32) -> bool {
+        !self.closed || !self.has_child(block)
+    }
+
+    /// Whether the block may be a victim now: neither guarded nor protected by a child.
+    #[inline]
+    #[must_use]
+    pub fn may_leave(&self, block: u32) -> bool {
+        !self.guards(block) && self.exposed(block)
+    }
+
+    fn has_child(&self, block: u32) -> bool {
+        self.topology.next_in_chain(block).is_some_and(|next| self.resident.get(next))
+            || self.topology.fork(block).is_some_and(|fork| self.children[fork] > 0)
+    }
+
+    /// Guards the runs of a path until [`Room::unguard`].
+    pub(crate) fn guard(&mut self, runs: &[Run]) {
+        self.epoch += 1;
+        for run in runs {
+            self.guard.set_range(run.start, run.len);
+        }
+    }
+
+    /// Lifts the guard of [`Room::guard`], called with the same runs.
+    pub(crate) fn unguard(&mut self, runs: &[Run]) {
+        self.epoch += 1;
+        for run in runs {
+            self.guard.clear_range(run.start, run.len);
+        }
+    }
+
+    /// A block is resident from now on.
+    #[inline]
+    pub(crate) fn enter(&mut self, block: u32) {
+        debug_assert!(!self.holds(block));
+        self.resident.set(block);
+        self.len += 1;
+        if let Some(fork) = self.fork_above(block) {
+            self.children[fork] += 1;
+        }
+    }
+
+    /// A block is resident no more.
+    #[inline]
+    pub(crate) fn leave(&mut self, block: u32) {
+        debug_assert!(self.holds(block));
+        self.resident.clear(block);
+        self.len -= 1;
+        if let Some(fork) = self.fork_above(block) {
+            self.children[fork] -= 1;
+        }
+    }
+
+    /// The fork whose counter a block is part of: only heads of chains are counted.
+    fn fork_above(&self, block: u32) -> Option<usize> {
+        if !self.closed || !self.topology.is_head(block) {
+            return None;
+        }
+        self.topology.parent(block).and_then(|parent| self.topology.fork(parent))
+    }
+
+    /// The resident block above, `None` without closure: whose protection changes with this block.
+    #[inline]
+    pub(crate) fn resident_parent(&self, block: u32) -> Option<u32> {
+        if !self.closed {
+            return None;
+        }
+        self.topology.parent(block).filter(|&parent| self.holds(parent))
+    }
+}

@@ -1,0 +1,1 @@
+//! Behaviour of the replay on small hand-worked traces.
