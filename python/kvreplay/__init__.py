@@ -1,4 +1,4 @@
-"""Trace replay for LLM KV caches: what would a cache tier of this size serve of this trace?
+"""Trace replay for LLM KV caches: what a cache tier of some size would serve of a trace.
 
 The names below are loaded when first used: ``import kvreplay`` alone reads neither Polars nor pyarrow.
 

@@ -118,11 +118,11 @@ def hit_curve(
             what=policy,
             hook=progress,
         )
-    return curve_frame(trace, policy, table, scale, warm)
+    return curve_frame(trace, policy, table, scale=scale, warm=warm)
 
 
 def curve_frame(
-    trace: Trace, policy: str, table: _core.Table, scale: units.Scale, warm: int | None = None
+    trace: Trace, policy: str, table: _core.Table, *, scale: units.Scale, warm: int | None = None
 ) -> pl.DataFrame:
     """The core's counts with the columns of :func:`hit_curve`."""
     totals = trace.core.totals()

@@ -41,6 +41,7 @@ def ratio(numerator: int | None, denominator: int) -> float | None:
 def curve_rows(
     policy: str,
     scale: Scale,
+    *,
     totals: Mapping[str, int],
     table: Mapping[str, list[Any]],
     warm_tokens: int | None = None,

@@ -140,7 +140,7 @@ class ReplayResult:
 
     @cached_property
     def events(self) -> pl.DataFrame:
-        """Every event (``events=True``), in order: ``request``, ``tier``, ``event``, ``block`` (id as given)."""
+        """Every event (``events=True``): ``request``, ``tier``, ``event``, ``block`` (id as given)."""
         if not self._events:
             raise ConfigError("events were not recorded", hint="replay with events=True")
         return frame(self._core.events())

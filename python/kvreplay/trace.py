@@ -129,7 +129,7 @@ class Trace:
 
                 write_native(self._core, beside)
             else:
-                with open(beside, "wb") as file:
+                with beside.open("wb") as file:
                     self._write_mooncake(file, packed=os.fspath(path).endswith(".gz"))
 
     def _write_mooncake(self, file: BinaryIO, *, packed: bool) -> None:

@@ -65,9 +65,8 @@ class Hierarchy:
         first = self.tiers[0]
         head = min(len(path), first.capacity)
         self.move_up(path, served, head)
-        total = sum(served)
         for k, tier in enumerate(self.tiers):
-            self.run_pass(k, tier, path, served, total)
+            self.run_pass(k, tier, path, served=served)
         return served
 
     def look_up(self, path: list[int]) -> list[int]:
@@ -97,7 +96,7 @@ class Hierarchy:
                 tier.count("moved")
                 tier.leave(block)
 
-    def run_pass(self, k: int, tier: Tier, path: list[int], served: list[int], total: int) -> None:
+    def run_pass(self, k: int, tier: Tier, path: list[int], *, served: list[int]) -> None:
         limit = min(len(path), tier.capacity)
         start, end = sum(served[:k]), sum(served[: k + 1])
         absent = {block for block in path[:limit] if block not in tier.order}
@@ -105,7 +104,7 @@ class Hierarchy:
         for at in range(limit - 1, -1, -1):
             block = path[at]
             if block in absent and block not in tier.order:
-                if self.offered(k, tier, at, end, total):
+                if self.offered(k, tier, at, end=end, total=sum(served)):
                     before = len(tier.order), tier.counters.get("inserted", 0)
                     victim = tier.insert(block, set(path[:limit]))
                     if tier.counters.get("inserted", 0) > before[1]:
@@ -117,13 +116,15 @@ class Hierarchy:
                     tier.move_to_end(block)
 
     @staticmethod
-    def offered(k: int, tier: Tier, at: int, end: int, total: int) -> bool:
+    def offered(k: int, tier: Tier, at: int, *, end: int, total: int) -> bool:
         """Whether tier k is offered the block at a position it lacks."""
         if k == 0:
             return True
         served_below = end <= at < total
         computed = at >= total
-        return {"write_through": served_below or computed, "write_back": served_below, "victim": False}[tier.fill]
+        return {"write_through": served_below or computed, "write_back": served_below, "victim": False}[
+            tier.fill
+        ]
 
     def hand_down(self, k: int, victim: int | None, path: list[int]) -> None:
         if victim is None or k + 1 == len(self.tiers):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,9 +10,19 @@ from kvreplay import atomic
 from kvreplay.atomic import check_target, new_directory, new_file
 from kvreplay.errors import ConfigError, OutputError
 
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
 
 def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
+
+
+def fail_after_writing(target: AbstractContextManager[Path], error: type[BaseException]) -> None:
+    with target as beside:
+        (beside / "half" if beside.is_dir() else beside).write_text("half")
+        raise error
 
 
 def test_a_file_appears_whole(tmp_path: Path) -> None:
@@ -25,9 +35,8 @@ def test_a_file_appears_whole(tmp_path: Path) -> None:
 
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("old")
-    with pytest.raises(RuntimeError), new_file(tmp_path / "x", overwrite=True) as beside:
-        beside.write_text("half")
-        raise RuntimeError
+    with pytest.raises(RuntimeError):
+        fail_after_writing(new_file(tmp_path / "x", overwrite=True), RuntimeError)
     assert names(tmp_path) == ["x"]
     assert (tmp_path / "x").read_text() == "old"
 
@@ -57,9 +66,8 @@ def test_a_failure_leaves_the_old_directory(tmp_path: Path) -> None:
     target = tmp_path / "r"
     target.mkdir()
     (target / "old").touch()
-    with pytest.raises(KeyboardInterrupt), new_directory(target, overwrite=True) as beside:
-        (beside / "half").touch()
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        fail_after_writing(new_directory(target, overwrite=True), KeyboardInterrupt)
     assert names(tmp_path) == ["r"]
     assert names(target) == ["old"]
 
@@ -76,7 +84,10 @@ def test_what_dead_processes_left_is_removed(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_an_output_error(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="No space left") as caught, new_directory(tmp_path / "r", overwrite=False):
+    with (
+        pytest.raises(OutputError, match="No space left") as caught,
+        new_directory(tmp_path / "r", overwrite=False),
+    ):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert caught.value.hint
     assert names(tmp_path) == []

@@ -16,7 +16,9 @@ def test_the_result_comes_back_and_the_hook_hears_the_end() -> None:
 
 def test_other_threads_call_directly() -> None:
     found: list[threading.Thread] = []
-    worker = threading.Thread(target=lambda: calls.run(lambda _: found.append(threading.current_thread()), what="x"))
+    worker = threading.Thread(
+        target=lambda: calls.run(lambda _: found.append(threading.current_thread()), what="x")
+    )
     worker.start()
     worker.join()
     assert found == [worker]
@@ -54,7 +56,8 @@ def test_errors_of_the_call_are_raised() -> None:
 def test_errors_of_the_core_become_ours() -> None:
     with pytest.raises(ConfigError) as caught:
         calls.run(
-            lambda _: _core.generate("no_such", requests=1, seed=0, block_tokens=16, parameters={}), what="generating"
+            lambda _: _core.generate("no_such", requests=1, seed=0, block_tokens=16, parameters={}),
+            what="generating",
         )
     assert caught.value.hint
     assert isinstance(caught.value, ValueError)

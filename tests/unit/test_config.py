@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +17,9 @@ fail_if = ["token_hit_ratio < 0.1"]
 name = "gpu"
 capacity = "5000 blocks"
 """
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def test_ratio() -> None:
 def test_rows_have_the_columns_of_the_interface() -> None:
     table = {"capacity_blocks": [2], "hit_blocks": [3], "hit_tokens": [40], "warm_hit_tokens": [8]}
     totals = {"block_refs": 6, "input_tokens": 80}
-    (row,) = curve_rows("lru", Scale(16, 9, 10), totals, table, warm_tokens=32)
+    (row,) = curve_rows("lru", Scale(16, 9, 10), totals=totals, table=table, warm_tokens=32)
     assert row == {
         "policy": "lru",
         "capacity_blocks": 2,

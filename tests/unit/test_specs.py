@@ -37,7 +37,19 @@ def test_tier() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["", "gpu", "gpu=", "=5 blocks", "gpu=5 blocks,fill", "gpu=5 blocks,fill=", "a=1,fill=x,fill=y", "a=1 blocks,name=b"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "gpu",
+        "gpu=",
+        "=5 blocks",
+        "gpu=5 blocks,fill",
+        "gpu=5 blocks,fill=",
+        "a=1,fill=x,fill=y",
+        "a=1 blocks,name=b",
+    ],
+)
 def test_what_is_no_tier_is_refused_with_a_hint(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         tier_spec(text)

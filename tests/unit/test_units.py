@@ -35,7 +35,22 @@ def test_sizes(text: str | int, blocks: int) -> None:
 
 @pytest.mark.parametrize(
     "size",
-    ["5000", "", "GiB", "-5 blocks", "0 blocks", 0, -1, "5 apples", "nan blocks", "1e3 blocks", 2.5, None, True, "0%"],
+    [
+        "5000",
+        "",
+        "GiB",
+        "-5 blocks",
+        "0 blocks",
+        0,
+        -1,
+        "5 apples",
+        "nan blocks",
+        "1e3 blocks",
+        2.5,
+        None,
+        True,
+        "0%",
+    ],
 )
 def test_what_is_no_size_is_refused_with_a_hint(size: object) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -86,7 +101,14 @@ def test_bytes_round_down_exactly(size: int, per_token: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value_us"),
-    [("5m", 300_000_000), ("5min", 300_000_000), ("90s", 90_000_000), ("1.5h", 5_400_000_000), ("3us", 3), ("2 d", 172_800_000_000)],
+    [
+        ("5m", 300_000_000),
+        ("5min", 300_000_000),
+        ("90s", 90_000_000),
+        ("1.5h", 5_400_000_000),
+        ("3us", 3),
+        ("2 d", 172_800_000_000),
+    ],
 )
 def test_durations(text: str, value_us: int) -> None:
     assert duration_us(text) == value_us

@@ -85,7 +85,8 @@ class Report:
         warm = None
         if study.warm is not None:
             warm = int(study.trace.requests()["input_tokens"].slice(study.warm).sum())
-        return curve_rows("lru", study.scale, study.totals, study.curve.at(capacities).to_pydict(), warm)
+        table = study.curve.at(capacities).to_pydict()
+        return curve_rows("lru", study.scale, totals=study.totals, table=table, warm_tokens=warm)
 
     def to_dict(self) -> dict[str, Any]:
         """The document of ``kvreplay analyze --json``."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _CURVE_ROWS = 8
 _LEAST_WIDTH = 24
+_LEAST_COLUMNS = 2
 
 
 def screen(report: Report, *, width: int) -> str:
@@ -71,7 +72,7 @@ def section(title: str, rows: Sequence[Sequence[str]], width: int) -> str:
     """
     columns = len(rows[0])
     widths = [max(len(row[i]) for row in rows) for i in range(columns)]
-    while columns > 2 and sum(widths[:columns]) + 2 * (columns - 1) > width:
+    while columns > _LEAST_COLUMNS and sum(widths[:columns]) + 2 * (columns - 1) > width:
         columns -= 1
     lines = [title]
     for row in rows:

@@ -154,9 +154,9 @@ def _never_full(study: Study) -> list[str]:
 def _definition(study: Study) -> dict[str, Any]:
     rules = [name for name in ("last_token", "full_blocks_only") if study.rules.get(name)]
     text = (
-        "Numbers are token_hit_ratio: tokens in the longest leading run of resident blocks / all input tokens, "
-        "cold start counted. The trace is replayed as ONE cache, right for one engine or perfect affinity; "
-        "replicas with caches of their own hit less."
+        "Numbers are token_hit_ratio: tokens in the longest leading run of resident blocks / all input "
+        "tokens, cold start counted. The trace is replayed as ONE cache, right for one engine or perfect "
+        "affinity; replicas with caches of their own hit less."
     )
     if rules:
         text += f" Rules in force: {', '.join(rules)}."
