@@ -175,4 +175,5 @@ def _renameat2(new: Path, old: Path) -> bool:
     if call is None:
         return False
     arguments = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(old), _RENAME_EXCHANGE)
-    return call(*(ctypes.c_char_p(a) if isinstance(a, bytes) else ctypes.c_int(a) for a in arguments)) == 0
+    typed = [ctypes.c_char_p(a) if isinstance(a, bytes) else ctypes.c_int(a) for a in arguments]
+    return int(call(*typed)) == 0

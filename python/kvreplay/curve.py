@@ -14,7 +14,7 @@ from kvreplay import _core, calls, memory, units
 from kvreplay.errors import ConfigError, unknown
 from kvreplay.frames import frame, ratio
 from kvreplay.points import log_spaced
-from kvreplay.replaying import ReplayResult
+from kvreplay.results import ReplayResult
 from kvreplay.warmup import warmup_requests
 
 if TYPE_CHECKING:

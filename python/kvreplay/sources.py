@@ -78,7 +78,7 @@ def _several(sources: Iterable[object]) -> Text | Parquet:
 
 def _one(source: object) -> str | BinaryIO:
     if isinstance(source, str | os.PathLike):
-        return _path(os.fspath(cast("str", source)))
+        return _path(os.fsdecode(source))
     if hasattr(source, "read"):
         if hasattr(source, "encoding"):
             raise ConfigError("the file object is in text mode", hint='open it with mode "rb"')
@@ -90,8 +90,6 @@ def _one(source: object) -> str | BinaryIO:
 
 
 def _path(path: str) -> str | BinaryIO:
-    if isinstance(path, bytes):
-        path = os.fsdecode(path)
     if path == "-":
         return sys.stdin.buffer
     if _URL.match(path):

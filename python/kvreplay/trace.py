@@ -12,7 +12,7 @@ from kvreplay.errors import ConfigError, TraceError, unknown
 from kvreplay.sources import Parquet, Stream, Text, name_of, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import polars as pl
 
@@ -324,15 +324,12 @@ def _read_parquet(
 
 
 def _check_options(block_tokens: int | None, columns: Mapping[str, str] | None) -> None:
-    if block_tokens is not None and (
-        isinstance(block_tokens, bool)
-        or not isinstance(block_tokens, int)
-        or not 1 <= block_tokens <= _MAX_BLOCK_TOKENS
-    ):
+    if block_tokens is not None and not units.is_whole(block_tokens, 1, _MAX_BLOCK_TOKENS):
         raise ConfigError(
             f"block_tokens must be a positive number, not {block_tokens!r}", hint="usual: 16 to 512"
         )
-    for ours, theirs in (columns or {}).items():
+    pairs: Iterable[tuple[object, object]] = (columns or {}).items()
+    for ours, theirs in pairs:
         if not isinstance(ours, str) or not isinstance(theirs, str):
             raise ConfigError(
                 f"columns maps names to names, not {ours!r} to {theirs!r}",

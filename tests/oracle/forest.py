@@ -19,10 +19,9 @@ def forests(draw: st.DrawFn, *, max_requests: int = 40, max_new_blocks: int = 6)
     paths: Paths = []
     new = 1
     for _ in range(draw(st.integers(1, max_requests))):
-        base: list[int] = []
-        if paths and draw(st.booleans()):
-            base = draw(st.sampled_from(paths[-8:]))
-            base = base[: draw(st.integers(0, len(base)))]
+        shares = bool(paths) and draw(st.booleans())
+        whole: list[int] = draw(st.sampled_from(paths[-8:])) if shares else []
+        base = whole[: draw(st.integers(0, len(whole)))]
         length = draw(st.integers(0 if base else 1, max_new_blocks))
         paths.append(base + list(range(new, new + length)))
         new += length
@@ -52,4 +51,4 @@ def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 def hit_tokens(hit_blocks: int, row: dict[str, Any], *, block_tokens: int = 16) -> int:
     """Tokens that the first blocks of a request cover."""
-    return min(hit_blocks * block_tokens, row["input_length"])
+    return min(hit_blocks * block_tokens, int(row["input_length"]))

@@ -119,7 +119,8 @@ def _lost(study: Study) -> dict[str, Any] | None:
 def _window(study: Study) -> dict[str, Any] | None:
     """Say where the trace is too short to price longer retention."""
     growth = study.growth
-    reasons, evidence = [], {}
+    reasons: list[str] = []
+    evidence: dict[str, Any] = {}
     if growth.height > _QUARTERS:
         then, now = (_growth_ratio(growth.row(at, named=True)) for at in (_QUARTERS - 1, growth.height - 1))
         if then is not None and now is not None:
