@@ -174,7 +174,6 @@ def replay(
     mode: str,
     last_token: bool,
     full_blocks_only: bool,
-    per_request: bool,
     events: bool,
     progress: Progress | None = None,
 ) -> Replay:

@@ -230,7 +230,6 @@ def replay(
             mode=mode,
             last_token=last_token,
             full_blocks_only=full_blocks_only,
-            per_request=per_request or warm is not None,
             events=events,
             progress=p,
         ),

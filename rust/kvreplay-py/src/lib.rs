@@ -1,10 +1,13 @@
 //! The Python module `kvreplay._core`: registration only, one file per concern beside it.
 
 mod arrow;
+mod arrow_in;
 mod errors;
 mod generate;
 mod native;
+mod read;
 mod registries;
+mod replay;
 mod run;
 mod stack;
 mod trace;
@@ -20,9 +23,15 @@ mod _core {
     #[pymodule_export]
     use super::arrow::Table;
     #[pymodule_export]
+    use super::arrow_in::read_arrow;
+    #[pymodule_export]
     use super::generate::generate;
     #[pymodule_export]
-    use super::registries::{generators, quality_codes};
+    use super::read::{formats, read, write_mooncake};
+    #[pymodule_export]
+    use super::registries::{admissions, fill_rules, generators, policies, quality_codes};
+    #[pymodule_export]
+    use super::replay::{Replay, policy_curve, replay};
     #[pymodule_export]
     use super::run::Progress;
     #[pymodule_export]
@@ -30,11 +39,9 @@ mod _core {
     #[pymodule_export]
     use super::trace::Trace;
 
-    #[pymodule_export(name = "__version__")]
-    const VERSION: &str = env!("CARGO_PKG_VERSION");
-
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         super::errors::register(module)
     }
 

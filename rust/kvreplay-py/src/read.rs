@@ -64,14 +64,18 @@ struct FileObject {
 impl Read for FileObject {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         Python::attach(|py| {
-            let got = self.object.bind(py).call_method1("read", (buffer.len(),)).map_err(|e| failed(py, &e))?;
+            let got =
+                self.object.bind(py).call_method1("read", (buffer.len(),)).map_err(|e| failed(py, &e))?;
             let bytes = got.cast::<PyBytes>().map_err(|_| {
-                io::Error::other(format!("{}: read() must give bytes: open the file in binary mode", self.name))
+                io::Error::other(format!(
+                    "{}: read() must give bytes: open the file in binary mode",
+                    self.name
+                ))
             })?;
             let bytes = bytes.as_bytes();
-            let room = buffer.get_mut(..bytes.len()).ok_or_else(|| {
-                io::Error::other(format!("{}: read(n) gave more than n bytes", self.name))
-            })?;
+            let room = buffer
+                .get_mut(..bytes.len())
+                .ok_or_else(|| io::Error::other(format!("{}: read(n) gave more than n bytes", self.name)))?;
             room.copy_from_slice(bytes);
             Ok(bytes.len())
         })
@@ -91,7 +95,8 @@ fn source(object: &Bound<'_, PyAny>) -> PyResult<Source> {
         let kind = object.get_type().name()?.to_string();
         return Err(PyTypeError::new_err(format!("a source is a path or a binary file object, not {kind}")));
     }
-    let name = object.getattr("name").and_then(|name| name.extract::<String>()).unwrap_or_else(|_| "-".to_owned());
+    let name =
+        object.getattr("name").and_then(|name| name.extract::<String>()).unwrap_or_else(|_| "-".to_owned());
     let file = FileObject { object: object.clone().unbind(), name: name.clone() };
     Ok(Source::reader(&name, Box::new(file), None))
 }
@@ -118,6 +123,28 @@ pub(crate) fn read(
     let options = options.parse().map_err(|error| to_python(py, error))?;
     let sources = sources.iter().map(source).collect::<PyResult<Vec<_>>>()?;
     run(py, progress, |progress| ingest::read(sources, &options, progress)).map(Trace::from)
+}
+
+impl io::Write for FileObject {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            let written = self.object.bind(py).call_method1("write", (PyBytes::new(py, buffer),));
+            written.map_err(|error| failed(py, &error)).map(|_| buffer.len())
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[pyfunction]
+pub(crate) fn write_mooncake(py: Python<'_>, trace: &Trace, file: &Bound<'_, PyAny>) -> PyResult<()> {
+    let mut file = io::BufWriter::with_capacity(
+        1 << 20,
+        FileObject { object: file.clone().unbind(), name: String::new() },
+    );
+    run(py, None, |_| ingest::write_mooncake(&trace.0, &mut file))
 }
 
 #[pyfunction]

@@ -1,6 +1,10 @@
 //! The registries as tables: name, one-line doc, parameters, source.
 
 use crate::arrow::Table;
+use kvreplay_core::admission::FILTERS;
+use kvreplay_core::hierarchy::FILLS;
+use kvreplay_core::policy::POLICIES;
+use kvreplay_core::policy::spec::Param;
 use kvreplay_core::table::{Table as CoreTable, Values};
 use kvreplay_core::trace::{CODES, synthetic};
 use pyo3::prelude::*;
@@ -37,6 +41,47 @@ pub(crate) fn generators() -> PyResult<Table> {
         })
         .collect();
     table(&entries)
+}
+
+/// `name=default, ...`; a parameter without a default has to be given.
+fn parameters(parameters: &[Param]) -> String {
+    let one = |p: &Param| {
+        if p.default.is_empty() { p.name.to_owned() } else { format!("{}={}", p.name, p.default) }
+    };
+    parameters.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+#[pyfunction]
+pub(crate) fn policies() -> PyResult<Table> {
+    let entry = |p: &kvreplay_core::policy::PolicyInfo| Entry {
+        name: p.name,
+        doc: p.doc,
+        parameters: parameters(p.parameters),
+        source: p.source,
+    };
+    table(&POLICIES.iter().map(entry).collect::<Vec<_>>())
+}
+
+#[pyfunction]
+pub(crate) fn admissions() -> PyResult<Table> {
+    let entry = |f: &kvreplay_core::admission::FilterInfo| Entry {
+        name: f.name,
+        doc: f.doc,
+        parameters: parameters(f.parameters),
+        source: f.source,
+    };
+    table(&FILTERS.iter().map(entry).collect::<Vec<_>>())
+}
+
+#[pyfunction]
+pub(crate) fn fill_rules() -> PyResult<Table> {
+    let entry = |f: &kvreplay_core::hierarchy::FillInfo| Entry {
+        name: f.name,
+        doc: f.doc,
+        parameters: String::new(),
+        source: f.source,
+    };
+    table(&FILLS.iter().map(entry).collect::<Vec<_>>())
 }
 
 #[pyfunction]
