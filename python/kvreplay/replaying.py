@@ -236,6 +236,4 @@ def replay(
         what="replaying",
         hook=progress,
     )
-    return ReplayResult(
-        core, trace=trace, tiers=resolved, scale=scale, warm=warm, per_request=per_request, events=events
-    )
+    return ReplayResult(core, trace=trace, scale=scale, warm=warm, per_request=per_request, events=events)
