@@ -134,13 +134,29 @@ class Trace:
 
     def _write_mooncake(self, file: BinaryIO, *, packed: bool) -> None:
         if not packed:
-            _core.write_mooncake(self._core, file)
+            self.write_rows(file)
             return
         import gzip
 
         # No name and no time in the header: equal traces give equal bytes.
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as pack:
-            _core.write_mooncake(self._core, cast("BinaryIO", pack))
+            self.write_rows(cast("BinaryIO", pack))
+
+    def write_rows(self, file: BinaryIO) -> None:
+        """Write the rows as Mooncake JSONL to an open binary file.
+
+        Raises
+        ------
+        OSError
+            As the file's own ``write``.
+        """
+        out = _Output(file)
+        try:
+            _core.write_mooncake(self._core, cast("BinaryIO", out))
+        except _core.TraceError:
+            if out.error is not None:
+                raise out.error from None
+            raise
 
     def select(self, expression: pl.Expr) -> Trace:
         """Keep the requests for which a Polars expression over the request columns is true.
@@ -206,6 +222,21 @@ class Trace:
         if not keep:
             raise ConfigError("no request is left", hint="keep more of the trace")
         return Trace(calls.run(lambda _: self._core.select(keep), what="selecting"))
+
+
+class _Output:
+    """A file that remembers why writing failed: the core knows the text of the error, not its number."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.error: OSError | None = None
+
+    def write(self, data: bytes) -> int:
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self.error = error
+            raise
 
 
 def _hash64(key: str, seed: int) -> int:

@@ -49,7 +49,7 @@ def same(one: kv.Trace, other: kv.Trace) -> bool:
 
 def test_facts(trace: kv.Trace) -> None:
     info = trace.info
-    assert (info["requests"], info["block_refs"], info["unique_blocks"]) == (6, 17, 9)
+    assert (info["requests"], info["block_refs"], info["unique_blocks"]) == (6, 17, 10)
     assert info["input_tokens"] == sum(row["input_length"] for row in ROWS)
     assert [trace.blocks(i) for i in range(len(trace))] == PATHS
     for request in (-1, 6):
@@ -133,7 +133,9 @@ def test_parquet(trace: kv.Trace, tmp_path: Path) -> None:
     assert same(kv.read_trace(both, block_tokens=16, time_unit="ms"), trace)
     frame.rename({"timestamp": "when"}).write_parquet(tmp_path / "d.parquet")
     columns = {"time": "when"}
-    assert same(kv.read_trace(tmp_path / "d.parquet", block_tokens=16, time_unit="ms", columns=columns), trace)
+    assert same(
+        kv.read_trace(tmp_path / "d.parquet", block_tokens=16, time_unit="ms", columns=columns), trace
+    )
     with pytest.raises(kv.TraceError, match="differ"):
         kv.read_trace([tmp_path / "b.parquet", tmp_path / "d.parquet"])
 
@@ -187,7 +189,9 @@ def test_formats_that_do_not_fit(path: Path, tmp_path: Path) -> None:
 def test_standard_input(path: Path) -> None:
     code = "import kvreplay as kv; print(kv.read_trace('-', block_tokens=16).info['requests'])"
     with path.open("rb") as file:
-        done = subprocess.run([sys.executable, "-c", code], stdin=file, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdin=file, capture_output=True, text=True, check=True
+        )
     assert done.stdout.strip() == "6"
 
 

@@ -54,7 +54,9 @@ def spawn() -> Run:
     """Run a command as a process of its own."""
 
     def call(*arguments: object) -> Done:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("KVREPLAY_")} | {"COLUMNS": "80"}
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("KVREPLAY_")} | {
+            "COLUMNS": "80"
+        }
         done = subprocess.run(
             [sys.executable, "-m", "kvreplay", *map(str, arguments)],
             capture_output=True,

@@ -68,7 +68,12 @@ def test_unreadable_traces(run: Run, tmp_path: Path, command: str, name: str) ->
 
 
 def test_places_that_hold_no_trace(run: Run, tmp_path: Path) -> None:
-    for place in (tmp_path, tmp_path / "missing.jsonl", tmp_path / "missing" / "t.jsonl", "s3://bucket/t.jsonl"):
+    for place in (
+        tmp_path,
+        tmp_path / "missing.jsonl",
+        tmp_path / "missing" / "t.jsonl",
+        "s3://bucket/t.jsonl",
+    ):
         is_error(run("analyze", place), 3)
 
 
@@ -95,7 +100,9 @@ def test_a_cut_archive_is_said_and_read_up_to_the_cut(run: Run, tmp_path: Path) 
     is_error(run("analyze", path, "--block-tokens", 16, "--strict"), 3)
 
 
-@pytest.mark.parametrize("ids", [[1.5, 2.0], ["x", None], [2**64], [-(2**63) - 1], "12", {"a": 1}, [True], [[1]]])
+@pytest.mark.parametrize(
+    "ids", [[1.5, 2.0], ["x", None], [2**64], [-(2**63) - 1], "twelve", {"a": 1}, [True], [[1]]]
+)
 def test_rows_with_odd_ids_are_rejected_and_counted(run: Run, tmp_path: Path, ids: object) -> None:
     path = write_jsonl(tmp_path / "t.jsonl", [*ROWS, {**ROWS[0], "timestamp": 900, "hash_ids": ids}])
     document = json.loads(run("analyze", path, "--block-tokens", 16, "--json").out)
@@ -115,7 +122,9 @@ def test_very_large_rows_and_requests(run: Run, tmp_path: Path) -> None:
     many = {"timestamp": 0, "input_length": 1_000_000, "output_length": 1, "hash_ids": list(range(62_500))}
     wide = {**ROWS[0], "note": "x" * 10_000_000}
     path = write_jsonl(tmp_path / "t.jsonl", [many, {**many, "timestamp": 1}, {**wide, "timestamp": 2}])
-    document = json.loads(run("analyze", path, "--tier", "gpu=100 blocks", "--block-tokens", 16, "--json").out)
+    document = json.loads(
+        run("analyze", path, "--tier", "gpu=100 blocks", "--block-tokens", 16, "--json").out
+    )
     assert document["trace"]["requests"] == 3
     assert document["trace"]["block_refs"] == 125_003
     assert "oversize_request" in [warning["code"] for warning in document["warnings"]]
@@ -151,7 +160,14 @@ def test_options_that_cannot_be(run: Run, tmp_path: Path, options: list[str]) ->
 
 
 @pytest.mark.parametrize(
-    "arguments", [["analyze"], ["analyze", "x", "--no-such-flag"], ["no-such"], ["analyze", "x", "--block-tokens", "y"], []]
+    "arguments",
+    [
+        ["analyze"],
+        ["analyze", "x", "--no-such-flag"],
+        ["no-such"],
+        ["analyze", "x", "--block-tokens", "y"],
+        [],
+    ],
 )
 def test_usage_errors(run: Run, arguments: list[str]) -> None:
     done = run(*arguments)
@@ -214,7 +230,11 @@ def test_a_full_standard_output(native: Path, arguments: list[str]) -> None:
         arguments = [arguments[0], str(native), *arguments[1:]]
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "kvreplay", *arguments], stdout=full, stderr=subprocess.PIPE, check=False, text=True
+            [sys.executable, "-m", "kvreplay", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            text=True,
         )
     assert done.returncode == 1
     assert "error: cannot write to standard output: No space left" in done.stderr

@@ -39,7 +39,18 @@ def test_the_json_of_curve_is_the_curve(run: Run, native: Path) -> None:
     exact = kv.hit_curve(trace)
     assert document["breakpoints"] == exact.height
     assert document["last_capacity_blocks"] == capacities[-1] == exact["capacity_blocks"].to_list()[-1]
-    arguments = ["--policy", "fifo", "--policy", "lru", "--policy", "opt", "--capacity", "900 blocks", "--warmup", "0.5"]
+    arguments = [
+        "--policy",
+        "fifo",
+        "--policy",
+        "lru",
+        "--policy",
+        "opt",
+        "--capacity",
+        "900 blocks",
+        "--warmup",
+        "0.5",
+    ]
     rows = json.loads(run("curve", native, "--json", *arguments).out)["curve"]
     want = [
         row
@@ -105,7 +116,16 @@ def test_converting_there_and_back(run: Run, native: Path, tmp_path: Path) -> No
 
 
 def test_generating(run: Run, tmp_path: Path) -> None:
-    arguments = ["generate", "cyclic_scan", "--requests", 30, "--param", "documents=10", "--param", "document_tokens=5008"]
+    arguments = [
+        "generate",
+        "cyclic_scan",
+        "--requests",
+        30,
+        "--param",
+        "documents=10",
+        "--param",
+        "document_tokens=5008",
+    ]
     text = run(*arguments).out
     assert text.count("\n") == 30
     assert text == run(*arguments).out
@@ -114,7 +134,11 @@ def test_generating(run: Run, tmp_path: Path) -> None:
     assert run(*arguments, "--out", tmp_path / "t.parquet").code == 0
     assert kv.read_trace(tmp_path / "t.parquet").info["unique_blocks"] == 3130
     assert run(*arguments, "--out", tmp_path / "t.jsonl").code == 4
-    for wrong in (["generate", "no_such", "--requests", 5], [*arguments, "--param", "documents=many"], [*arguments, "--param", "x"]):
+    for wrong in (
+        ["generate", "no_such", "--requests", 5],
+        [*arguments, "--param", "documents=many"],
+        [*arguments, "--param", "x"],
+    ):
         done = run(*wrong)
         assert (done.code, "hint:" in done.err) == (4, True)
     assert run("generate", "unique").code == 2
@@ -193,10 +217,18 @@ def test_configuration_files(run: Run, native: Path, tmp_path: Path) -> None:
     assert run("analyze", native, "--config", path).code == 4
     path.write_text('[analyze]\nkv_bytes_per_token = 100\n[[tier]]\nname = "gpu"\ncapacity = "1000 blocks"\n')
     tiers = json.loads(run("analyze", native, "--config", path, "--json").out)["tiers"]
-    assert [(t["tier"], t["capacity_blocks"], t["capacity_bytes"]) for t in tiers] == [("gpu", 1000, 1_600_000)]
-    tiers = json.loads(run("analyze", native, "--config", path, "--json", "--tier", "gpu=70 blocks").out)["tiers"]
+    assert [(t["tier"], t["capacity_blocks"], t["capacity_bytes"]) for t in tiers] == [
+        ("gpu", 1000, 1_600_000)
+    ]
+    tiers = json.loads(run("analyze", native, "--config", path, "--json", "--tier", "gpu=70 blocks").out)[
+        "tiers"
+    ]
     assert [(t["tier"], t["capacity_blocks"]) for t in tiers] == [("gpu", 70)]
-    for text, says in (("[analyse]\n", "analyse"), ("[[tier]]\ncapacity = 5\n", "no name"), ('[[tier]]\nname = "a"\ncapacity = 5\nsize = 1\n', "size")):
+    for text, says in (
+        ("[analyse]\n", "analyse"),
+        ("[[tier]]\ncapacity = 5\n", "no name"),
+        ('[[tier]]\nname = "a"\ncapacity = 5\nsize = 1\n', "size"),
+    ):
         path.write_text(text)
         done = run("analyze", native, "--config", path)
         assert (done.code, says in done.err) == (4, True), done.err

@@ -45,11 +45,15 @@ def test_lists(run: Run, what: str) -> None:
     done = run("list", what)
     rows = json.loads(run("list", what, "--json").out)
     assert (done.code, done.err) == (0, "")
-    assert [row["name"] for row in rows] == [line for line in done.out.splitlines() if not line.startswith(" ")]
+    assert [next(iter(row.values())) for row in rows] == [
+        line for line in done.out.splitlines() if not line.startswith(" ")
+    ]
     assert [line for line in done.out.splitlines() if len(line) > 80] == []
 
 
-@pytest.mark.parametrize("command", ["", "analyze", "inspect", "curve", "convert", "generate", "replay", "list"])
+@pytest.mark.parametrize(
+    "command", ["", "analyze", "inspect", "curve", "convert", "generate", "replay", "list"]
+)
 def test_help(run: Run, command: str) -> None:
     done = run(*([command] if command else []), "--help")
     assert done.code == 0

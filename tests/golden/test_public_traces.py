@@ -94,9 +94,10 @@ def test_conversation_ceiling(conversation_trace: kv.Trace) -> None:
 )
 def test_lru_points(request: pytest.FixtureRequest, name: str, points: dict[int, tuple[int, int]]) -> None:
     curve = kv.hit_curve(request.getfixturevalue(name), capacities=points)
-    found = {c: (blocks, tokens) for c, blocks, tokens in curve.select(
-        "capacity_blocks", "hit_blocks", "hit_tokens"
-    ).iter_rows()}
+    found = {
+        c: (blocks, tokens)
+        for c, blocks, tokens in curve.select("capacity_blocks", "hit_blocks", "hit_tokens").iter_rows()
+    }
     assert found == points
 
 
@@ -116,7 +117,9 @@ def test_a_native_file_is_small_and_equal(conversation_trace: kv.Trace, tmp_path
     assert kv.hit_curve(again).equals(kv.hit_curve(conversation_trace))
 
 
-def test_writing_mooncake_gives_the_rows_back(conversation: Path, conversation_trace: kv.Trace, tmp_path: Path) -> None:
+def test_writing_mooncake_gives_the_rows_back(
+    conversation: Path, conversation_trace: kv.Trace, tmp_path: Path
+) -> None:
     conversation_trace.write(tmp_path / "c.jsonl", format="mooncake")
     want = [json.loads(line) for line in conversation.read_text().splitlines()]
     assert [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()] == want

@@ -54,11 +54,10 @@ def _tables() -> list[dict[str, Any]]:
 def _text(rows: list[dict[str, Any]], width: int) -> str:
     lines: list[str] = []
     for row in rows:
-        lines.append(row["name"])
-        for key in ("doc", "parameters", "source"):
-            if row[key]:
-                label = "" if key == "doc" else f"{key}: "
-                lines += textwrap.wrap(
-                    f"{label}{row[key]}", width, initial_indent="    ", subsequent_indent="    "
-                )
+        (_, name), *facts = row.items()
+        lines.append(name)
+        for key, value in facts:
+            if value:
+                text = value if key in ("doc", "message") else f"{key}: {value}"
+                lines += textwrap.wrap(text, width, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines)

@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from kvreplay import display
+from kvreplay.points import log_spaced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from kvreplay.report.analysis import Report
 
 _CURVE_ROWS = 8
+_CURVE_DECADES = 3
 _LEAST_WIDTH = 24
 _LEAST_COLUMNS = 2
 
@@ -110,10 +112,10 @@ def _share(part: int | None, whole: int | None) -> str:
 
 
 def _curve(report: Report) -> list[list[str]]:
-    """About eight of the 32 points, the last one included."""
-    points = report.curve
-    step = max(1, -(-len(points) // _CURVE_ROWS))
-    chosen = points[::-1][::step][::-1]
+    """Eight capacities over the last three decades; below, caches are too small to matter."""
+    points = report.curve_at(
+        log_spaced(report.curve[-1]["capacity_blocks"], _CURVE_ROWS, decades=_CURVE_DECADES)
+    )
     ceiling = points[-1]["hit_tokens"]
     rows = [["blocks", "tokens", "serves", "of ceiling", "bytes"]]
     rows += [
@@ -124,7 +126,7 @@ def _curve(report: Report) -> list[list[str]]:
             _share(point["hit_tokens"], ceiling),
             display.size(point["capacity_bytes"]),
         ]
-        for point in chosen
+        for point in points
     ]
     return rows
 
