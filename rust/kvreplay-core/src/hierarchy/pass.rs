@@ -34,7 +34,11 @@ impl Hierarchy<'_> {
         let mut moves = std::mem::take(&mut self.scratch.moves);
         moves.clear();
         tier.policy.pass(&mut tier.room, &tier.runs, &mut moves);
-        debug_assert_eq!(moves.len() as u64, promoted + computed, "tier 1 always has room for the head of a path");
+        debug_assert_eq!(
+            moves.len() as u64,
+            promoted + computed,
+            "tier 1 always has room for the head of a path"
+        );
         tier.ledger.counters.offered += promoted + computed;
         tier.ledger.count(Cause::Promotion, promoted);
         tier.ledger.count(Cause::Compute, computed);
@@ -74,7 +78,11 @@ impl Hierarchy<'_> {
 
     /// Why a unit at `position` of the path comes into tier `k`.
     fn cause(&self, k: usize, position: u32) -> Cause {
-        if (position + 1) * self.tiers[k].chunk_blocks <= self.hit { Cause::Promotion } else { Cause::Compute }
+        if (position + 1) * self.tiers[k].chunk_blocks <= self.hit {
+            Cause::Promotion
+        } else {
+            Cause::Compute
+        }
     }
 
     /// The pass of a lower tier (or of a single tier with a filter): verdicts, parent rule, then one sweep
@@ -94,7 +102,8 @@ impl Hierarchy<'_> {
                 Verdict::Rejected => self.log(events, request, k, EventKind::Reject, unit),
                 Verdict::NotOffered => {
                     let (from, to) = tier.served;
-                    let served = (position + 1) * tier.chunk_blocks > from && position * tier.chunk_blocks < to;
+                    let served =
+                        (position + 1) * tier.chunk_blocks > from && position * tier.chunk_blocks < to;
                     let touched = served || (tier.fill != Fill::Victim && tier.touch == Touch::Path);
                     if touched && tier.room.holds(unit) {
                         tier.policy.hit(unit, &tier.room);

@@ -68,6 +68,10 @@ pub(super) fn finish(sink: RowSink, format: &str) -> Result<Trace> {
 fn no_rows(notes: &Notes, rejected_rows: u64) -> Error {
     let hint = "see the fields of the formats with kvreplay list formats";
     match notes.first_error() {
+        None if notes.has("foreign_rows") => {
+            let message = "no usable row: all rows are of another kind";
+            notes.at(Error::trace("no_rows", message, hint), None)
+        }
         None => notes.at(Error::trace("no_rows", "there is no row in it", hint), None),
         Some((place, what)) => {
             let message = format!("no usable row: {rejected_rows} rejected, the first for: {what}");

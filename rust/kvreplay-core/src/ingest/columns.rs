@@ -1,11 +1,11 @@
 //! Rows handed over column by column (Arrow, data frames): the same sink and the same rules.
 
+use super::assemble;
 use super::json::number::{self, Number};
 use super::json::{ids, row::time_text};
 use super::options::{ReadOptions, TimeUnit};
 use super::row::{self, IdList, Problem, Row, TimeValue};
 use super::rows::{Field, RowSink, Slot};
-use super::assemble;
 use crate::error::{Error, Result};
 use crate::progress::Progress;
 use crate::trace::Trace;
@@ -25,7 +25,9 @@ impl Validity<'_> {
     pub fn get(self, i: usize) -> bool {
         match self.0 {
             None => true,
-            Some((bits, offset)) => bits.get((offset + i) / 8).is_some_and(|byte| byte >> ((offset + i) % 8) & 1 == 1),
+            Some((bits, offset)) => {
+                bits.get((offset + i) / 8).is_some_and(|byte| byte >> ((offset + i) % 8) & 1 == 1)
+            }
         }
     }
 }
@@ -180,16 +182,18 @@ impl ColumnReader {
         let mut ranks = [u8::MAX; Slot::COUNT];
         for (position, &(name, column)) in batch.columns.iter().enumerate() {
             match (fields[position], column) {
-                (Field::Slot { slot, rank, unit }, column) if rank <= ranks[slot as usize] && holds(column, at) => {
+                (Field::Slot { slot, rank, unit }, column)
+                    if rank <= ranks[slot as usize] && holds(column, at) =>
+                {
                     ranks[slot as usize] = rank;
                     if let Err(problem) = slot_value(slot, unit, column, at, &mut self.row) {
                         self.row.problems.push(problem);
                     }
                 }
-                (Field::Group { column: group, rank }, BatchColumn::Scalars { values, validity }) => {
-                    if validity.get(at) {
-                        self.row.set_group(group, rank, Some(&text(values, at)));
-                    }
+                (Field::Group { column: group, rank }, BatchColumn::Scalars { values, validity })
+                    if validity.get(at) =>
+                {
+                    self.row.set_group(group, rank, Some(&text(values, at)));
                 }
                 (Field::Foreign, BatchColumn::Scalars { values, validity }) if validity.get(at) => {
                     let field = self.sink.foreign_column(name);
@@ -261,12 +265,14 @@ fn slot_value(
                 Values::Text(v) => time_text(v[at], unit),
                 _ => number_of(values, at).map_or(Err("bad_type"), |number| row::time(number, unit)),
             };
-            row.time = Some(time.map_err(|code| Problem::new(code, slot.name(), text(values, at).as_bytes()))?);
+            row.time =
+                Some(time.map_err(|code| Problem::new(code, slot.name(), text(values, at).as_bytes()))?);
             Ok(())
         }
         (_, BatchColumn::Scalars { values, .. }) => {
             let tokens = number_of(values, at).map_or(Err("bad_type"), row::tokens);
-            let tokens = tokens.map_err(|code| Problem::new(code, slot.name(), text(values, at).as_bytes()))?;
+            let tokens =
+                tokens.map_err(|code| Problem::new(code, slot.name(), text(values, at).as_bytes()))?;
             row.set_tokens(slot, Some(tokens));
             Ok(())
         }
@@ -282,7 +288,12 @@ fn micros(value: i64, unit: TimeUnit) -> Option<i64> {
     }
 }
 
-fn path(slot: Slot, column: BatchColumn<'_>, at: usize, list: &mut IdList) -> std::result::Result<(), Problem> {
+fn path(
+    slot: Slot,
+    column: BatchColumn<'_>,
+    at: usize,
+    list: &mut IdList,
+) -> std::result::Result<(), Problem> {
     let (offsets, values, validity) = match column {
         BatchColumn::Lists { offsets, values, values_validity, .. } => (offsets, values, values_validity),
         BatchColumn::Scalars { values: Values::Text(texts), .. } => return ids::in_text(texts[at], list),

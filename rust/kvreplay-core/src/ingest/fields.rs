@@ -14,6 +14,8 @@ pub(crate) enum Ours {
     Scope,
     /// A group column of this name.
     Group(&'static str),
+    /// Marks a row that may be no request: a header, an event.
+    Kind,
     /// Known, and of no use for a replay.
     Unused,
 }
@@ -45,7 +47,7 @@ const OUR_NAMES: &[(&str, Ours)] = &[
 
 /// Names in files. Where a row has several names of one field, the first in this list holds.
 ///
-/// Sources: Mooncake FAST'25 release, AIPerf 0.13 loaders, Dynamo 1.6 `MooncakeRow` and its aliases,
+/// Sources: Mooncake FAST'25 release, `AIPerf` 0.13 loaders, Dynamo 1.6 `MooncakeRow` and its aliases,
 /// kvcache-simulator, openanolis kvcache-calculator.
 const ALIASES: &[(&str, Ours)] = &[
     ("timestamp", Ours::Time),
@@ -107,6 +109,8 @@ const ALIASES: &[(&str, Ours)] = &[
     ("salt", Ours::Group("salt")),
     ("trace_id", Ours::Group("trace_id")),
     ("play_id", Ours::Group("play_id")),
+    ("schema", Ours::Kind),
+    ("event_type", Ours::Kind),
     ("delay", Ours::Unused),
     ("delay_ms", Ours::Unused),
 ];

@@ -109,7 +109,7 @@ impl Fit {
 }
 
 /// The usual size that fits most rows, when it fits more than half of them.
-pub(crate) fn vote(rows: impl Iterator<Item = (u32, u32)> + Clone, tail: Option<Tail>) -> Option<Found> {
+pub(crate) fn vote(rows: &(impl Iterator<Item = (u32, u32)> + Clone), tail: Option<Tail>) -> Option<Found> {
     let total = rows.clone().count() as u64;
     let mut best = (0, 0, Tail::Ceil);
     for size in USUAL {
@@ -149,7 +149,9 @@ mod tests {
 
     fn fit(rows: &[(u32, u32)]) -> Fit {
         let mut fit = Fit::default();
-        rows.iter().for_each(|&(input, ids)| fit.add(input, ids));
+        for &(input, ids) in rows {
+            fit.add(input, ids);
+        }
         fit
     }
 
@@ -168,10 +170,10 @@ mod tests {
     fn a_vote_needs_more_than_half() {
         let rows = [(32, 2), (33, 3), (48, 3), (500, 1)];
         assert_eq!(fit(&rows).choose(None), None);
-        let found = vote(rows.iter().copied(), None).unwrap();
+        let found = vote(&rows.iter().copied(), None).unwrap();
         assert_eq!(found.block_tokens, 16);
         assert_eq!(found.detail, "16 tokens (tail=ceil) fits 3 of 4 rows; no size fits every row");
-        assert_eq!(vote([(16, 1), (500, 77)].iter().copied(), None), None);
+        assert_eq!(vote(&[(16, 1), (500, 77)].iter().copied(), None), None);
     }
 
     #[test]

@@ -71,6 +71,12 @@ impl<'p> Input<'p> {
                     "this does not look like a trace: one row is one request; check that the file has line ends",
                 ));
             }
+            // Text has no zero bytes: a packed disk image or a bomb of zeros ends here, not at the limit.
+            if memchr::memchr(0, self.window()).is_some() {
+                let hint =
+                    "give a trace as text: JSON lines, a JSON array or CSV, perhaps packed with gzip or zstd";
+                return Err(Error::trace("not_text", "the file holds binary data", hint));
+            }
             self.buffer.resize((room * 2).min(MAX_ROW_BYTES + WINDOW_BYTES) + SLACK_BYTES, 0);
         }
         let room = self.buffer.len() - SLACK_BYTES;

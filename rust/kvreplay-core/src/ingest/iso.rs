@@ -47,8 +47,7 @@ fn clock(rest: &mut Rest<'_>) -> Option<i64> {
 
 fn offset(rest: &mut Rest<'_>) -> Option<i64> {
     let sign = match rest.next() {
-        None => return Some(0),
-        Some(b'Z' | b'z') => return Some(0),
+        None | Some(b'Z' | b'z') => return Some(0),
         Some(b'+') => 1,
         Some(b'-') => -1,
         Some(_) => return None,

@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 use crate::trace::{Forest, NO_LENGTH, Tail};
 use std::collections::BTreeMap;
 
+/// Fewer rows than this say nothing against the block size that the caller gives.
+const MIN_AGAINST: u64 = 8;
+
 /// What the lengths of a trace say.
 #[derive(Debug)]
 pub(crate) struct Lengths {
@@ -194,7 +197,7 @@ fn infer(rows: &Rows, forest: &Forest, evidence: &Fit, tail: Option<Tail>) -> Re
         ));
     }
     let all = (0..rows.node.len()).filter_map(|row| countable(rows, forest, row));
-    evidence.choose(tail).or_else(|| fit::vote(all, tail)).ok_or_else(|| {
+    evidence.choose(tail).or_else(|| fit::vote(&all, tail)).ok_or_else(|| {
         Error::trace(
             "length_mismatch",
             "no block size fits the input lengths and numbers of ids of most rows",
@@ -220,7 +223,7 @@ fn refuse_contradiction(
         let floor = tail != Some(Tail::Ceil) && ids == fit::listed(input, given, Tail::Floor);
         against += u64::from(!ceil && !floor);
     }
-    if against * 2 <= evidence.rows {
+    if against < MIN_AGAINST || against * 2 <= evidence.rows {
         return Ok(());
     }
     let fits = evidence.choose(None).map_or(0, |found| found.block_tokens);

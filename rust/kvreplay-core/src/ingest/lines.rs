@@ -80,9 +80,9 @@ pub(crate) fn for_each(
             }
             let line = Line { bytes: &bytes[at..], end: end - at, number, ended: true };
             if is_blank(&line) {
-                notes.blank(number)
+                notes.blank(number);
             } else {
-                each(&line, sink)?
+                each(&line, sink)?;
             }
             at = end + 1;
         }

@@ -46,13 +46,11 @@ impl Namespaces {
         if fresh == 0 {
             self.first.clone_from(&key.codes);
         }
-        let number = match self.numbers.get(key) {
-            Some(&known) => known,
-            None => {
-                self.numbers.insert(key.clone(), fresh);
-                fresh
-            }
-        };
+        let known = self.numbers.get(key).copied();
+        let number = known.unwrap_or(fresh);
+        if known.is_none() {
+            self.numbers.insert(key.clone(), fresh);
+        }
         self.last = Some((key.clone(), number));
         number
     }

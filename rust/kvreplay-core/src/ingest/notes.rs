@@ -23,7 +23,7 @@ struct Note {
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     pub(crate) files: Vec<String>,
-    notes: BTreeMap<usize, Note>,
+    found: BTreeMap<usize, Note>,
     strict: bool,
     /// Under `strict`, the first row that would be rejected or repaired.
     stop: Option<(Option<Place>, TraceError)>,
@@ -99,7 +99,7 @@ impl Notes {
 
     fn keep(&mut self, at: usize, count: u64, place: Option<Place>, value: Option<&str>) {
         let fresh = || Note { count: 0, place, value: value.map(str::to_owned), detail: None };
-        let note = self.notes.entry(at).or_insert_with(fresh);
+        let note = self.found.entry(at).or_insert_with(fresh);
         note.count += count;
         if let (Some(new), Some(old)) = (place, note.place)
             && new < old
@@ -110,9 +110,13 @@ impl Notes {
 
     /// More to say about a code that was noted.
     pub(crate) fn detail(&mut self, code: &str, detail: impl Into<String>) {
-        if let Some(note) = self.notes.get_mut(&info(code).0) {
+        if let Some(note) = self.found.get_mut(&info(code).0) {
             note.detail = Some(detail.into());
         }
+    }
+
+    pub(crate) fn has(&self, code: &str) -> bool {
+        self.found.contains_key(&info(code).0)
     }
 
     /// The error that stands for one occurrence of a code.
@@ -136,7 +140,7 @@ impl Notes {
 
     /// The first rejected row, to explain why none is left.
     pub(crate) fn first_error(&self) -> Option<(Place, String)> {
-        let errors = self.notes.iter().filter(|(at, _)| CODES[**at].severity == Severity::Error);
+        let errors = self.found.iter().filter(|(at, _)| CODES[**at].severity == Severity::Error);
         let first = errors.filter_map(|(at, note)| Some((note.place?, at, note))).min_by_key(|n| n.0)?;
         let value = first.2.value.as_deref().map_or_else(String::new, |value| format!(" ({value})"));
         Some((first.0, format!("{}{value}", CODES[*first.1].message)))
@@ -145,7 +149,7 @@ impl Notes {
     /// The findings of a finished trace.
     pub(crate) fn finish(self) -> Quality {
         let mut quality = Quality::default();
-        for (at, note) in self.notes {
+        for (at, note) in self.found {
             let code = CODES[at].code;
             quality.note_many(code, note.count, note.place.map(|p| p.line), note.value.as_deref());
             let file = note.place.filter(|_| self.files.len() > 1).map(|p| &self.files[p.file as usize]);

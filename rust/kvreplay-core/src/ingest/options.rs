@@ -58,7 +58,7 @@ pub enum Scope {
 /// What may not share KV besides block sizes and local scopes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Namespace {
-    /// Model, weight revision, KV dtype, LoRA and salt, as far as the rows name them.
+    /// Model, weight revision, KV dtype, `LoRA` and salt, as far as the rows name them.
     Auto,
     /// Nothing.
     None,

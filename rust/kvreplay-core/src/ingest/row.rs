@@ -133,6 +133,8 @@ pub(crate) struct Row {
     pub(crate) run_start: IdList,
     pub(crate) run_length: IdList,
     pub(crate) local_scope: bool,
+    /// Whether a key says that the row may be no request.
+    pub(crate) is_marked: bool,
     /// The first repeated key of the row, if one is.
     pub(crate) duplicate_key: Option<String>,
     pub(crate) problems: Vec<Problem>,
@@ -152,6 +154,7 @@ impl Row {
         self.run_start.clear();
         self.run_length.clear();
         self.local_scope = false;
+        self.is_marked = false;
         self.duplicate_key = None;
         self.problems.clear();
         self.group_texts.clear();
@@ -199,7 +202,7 @@ impl Row {
             match length.checked_sub(1) {
                 None => {}
                 Some(more) if start.checked_add(more).is_some() => {
-                    self.ids.numbers.extend(start..=start + more)
+                    self.ids.numbers.extend(start..=start + more);
                 }
                 Some(_) => return self.problems.push(bad(format!("{length} ids from {start}"))),
             }

@@ -54,6 +54,8 @@ pub(crate) enum Field {
     Scope,
     /// A column of the file's own, not seen with a value yet.
     Foreign,
+    /// Marks a row that may be no request.
+    Kind,
     /// Of no use.
     Unused,
 }
@@ -112,6 +114,9 @@ pub(crate) struct RowSink {
     scope_columns: Vec<u16>,
     foreign_columns: usize,
     file: u32,
+    /// What a header row of the file says for all its rows.
+    header_block_tokens: Option<u32>,
+    header_local: bool,
     key: Key,
 }
 
@@ -129,6 +134,8 @@ impl RowSink {
             scope_columns: Vec::new(),
             foreign_columns: 0,
             file: 0,
+            header_block_tokens: None,
+            header_local: false,
             key: Key::default(),
         };
         let names: Vec<String> = match &options.namespace {
@@ -157,6 +164,7 @@ impl RowSink {
     /// Begins a file: places from now on are in it.
     pub(crate) fn begin_file(&mut self, name: &str) {
         self.file = self.notes.files.len() as u32;
+        (self.header_block_tokens, self.header_local) = (None, false);
         self.notes.files.push(name.to_owned());
     }
 
@@ -189,6 +197,7 @@ impl RowSink {
             Ours::RunLength => Slot::RunLength,
             Ours::BlockTokens => Slot::BlockTokens,
             Ours::Scope => return Field::Scope,
+            Ours::Kind => return Field::Kind,
             Ours::Unused => return Field::Unused,
             Ours::Group(name) => return Field::Group { column: self.column(name), rank },
         };
@@ -205,10 +214,11 @@ impl RowSink {
         Field::Group { column: self.column(name), rank: u8::MAX }
     }
 
-    /// Leaves out a row that is no request.
-    pub(crate) fn foreign(&mut self, line: u64, value: &str) {
-        let place = Some(self.place(line));
-        self.notes.mention("foreign_rows", 1, place, Some(value));
+    /// Leaves out a row that is no request; a header's block size and scope hold for the rows behind it.
+    fn foreign(&mut self, place: Place, row: &Row) {
+        self.notes.mention("foreign_rows", 1, Some(place), None);
+        self.header_block_tokens = row.block_tokens.or(self.header_block_tokens);
+        self.header_local |= row.local_scope;
     }
 
     /// Rejects a row.
@@ -229,6 +239,12 @@ impl RowSink {
             let (code, value) = (problem.code, problem.value.clone());
             return self.reject(line, code, &value);
         }
+        if !row.has_path && row.is_marked {
+            self.foreign(place, row);
+            return Ok(());
+        }
+        row.block_tokens = row.block_tokens.or(self.header_block_tokens);
+        row.local_scope |= self.header_local;
         if !row.has_path {
             let problem = Problem::missing("hash_ids");
             return self.reject(line, problem.code, &problem.value);

@@ -271,7 +271,9 @@ mod tests {
     fn chats_become_requests_and_sessions() {
         let column = |name: &str, values: &[Option<&str>]| {
             let mut column = Column::new(name, 0);
-            values.iter().for_each(|value| column.push(*value));
+            for value in values {
+                column.push(*value);
+            }
             column
         };
         // 3 -> 2 -> 1; 9 lies outside the file; 5 and 6 are each other's parent.

@@ -132,7 +132,7 @@ type Raw = BufReader<Watched>;
 enum Stream {
     /// Before the first member, between two, or behind the last.
     Between(Raw),
-    Gzip(flate2::bufread::GzDecoder<Raw>),
+    Gzip(Box<flate2::bufread::GzDecoder<Raw>>),
     Zstd(zstd::stream::read::Decoder<'static, Raw>),
     Done,
 }
@@ -210,7 +210,7 @@ impl Unpacked {
         }
         self.members += 1;
         self.stream = match self.packing {
-            Packing::Gzip => Stream::Gzip(flate2::bufread::GzDecoder::new(raw)),
+            Packing::Gzip => Stream::Gzip(Box::new(flate2::bufread::GzDecoder::new(raw))),
             _ => Stream::Zstd(zstd::stream::read::Decoder::with_buffer(raw)?.single_frame()),
         };
         Ok(())

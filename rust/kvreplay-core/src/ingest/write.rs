@@ -27,7 +27,11 @@ pub fn write_mooncake(trace: &Trace, out: &mut dyn Write) -> Result<()> {
 }
 
 fn io_error(error: &io::Error) -> Error {
-    Error::trace("io", format!("the trace could not be written: {error}"), "check the space and the permissions")
+    Error::trace(
+        "io",
+        format!("the trace could not be written: {error}"),
+        "check the space and the permissions",
+    )
 }
 
 struct Writer<'a> {

@@ -93,13 +93,7 @@ pub trait Policy: Send {
     }
 
     /// One access per block, from the first to the last (`semantics.md` section 4); `hits` gets a flag each.
-    fn accesses(
-        &mut self,
-        room: &mut Room<'_>,
-        runs: &[Run],
-        hits: &mut Vec<bool>,
-        moves: &mut Vec<Move>,
-    ) {
+    fn accesses(&mut self, room: &mut Room<'_>, runs: &[Run], hits: &mut Vec<bool>, moves: &mut Vec<Move>) {
         for run in runs {
             for block in run.start..run.start + run.len {
                 let hit = room.holds(block);

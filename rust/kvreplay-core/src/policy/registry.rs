@@ -54,9 +54,10 @@ pub const POLICIES: &[PolicyInfo] = &[lru::INFO, fifo::INFO];
 /// that are unknown or out of range.
 pub fn build(text: &str, build: &Build<'_>) -> Result<Box<dyn Policy>> {
     let spec = Spec::parse(text)?;
-    let info = POLICIES.iter().find(|p| p.name == spec.name).ok_or_else(|| {
-        unknown("policy", &spec.name, &POLICIES.iter().map(|p| p.name).collect::<Vec<_>>())
-    })?;
+    let info = POLICIES
+        .iter()
+        .find(|p| p.name == spec.name)
+        .ok_or_else(|| unknown("policy", &spec.name, &POLICIES.iter().map(|p| p.name).collect::<Vec<_>>()))?;
     (info.build)(&Args::new(&spec, info.parameters)?, build)
 }
 

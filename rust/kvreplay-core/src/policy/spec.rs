@@ -182,13 +182,17 @@ impl<'a> Args<'a> {
     /// [`Error::Config`] for anything else.
     pub fn duration_us(&self, name: &str) -> Result<i64> {
         let text = self.text(name);
-        parse_duration_us(text).ok_or_else(|| self.bad(name, text, "a time like \"600 s\", \"5 m\" or \"1 h\""))
+        parse_duration_us(text)
+            .ok_or_else(|| self.bad(name, text, "a time like \"600 s\", \"5 m\" or \"1 h\""))
     }
 
     /// An error about a value.
     #[must_use]
     pub fn bad(&self, name: &str, value: &str, expected: &str) -> Error {
-        Error::config(format!("{}: {name}={value:?} is not valid", self.owner), format!("{name} is {expected}"))
+        Error::config(
+            format!("{}: {name}={value:?} is not valid", self.owner),
+            format!("{name} is {expected}"),
+        )
     }
 }
 
@@ -253,7 +257,9 @@ mod tests {
 
     #[test]
     fn refuses_what_is_not_a_spec() {
-        for text in ["", "(2)", "a(", "a(b", "a)b(", "a(b)c", "a((b))", "a(\"b)", "a(=b)", "a(b=)", "a(,)", "a b"] {
+        for text in
+            ["", "(2)", "a(", "a(b", "a)b(", "a(b)c", "a((b))", "a(\"b)", "a(=b)", "a(b=)", "a(,)", "a b"]
+        {
             assert!(matches!(Spec::parse(text), Err(Error::Config { .. })), "{text:?} was taken");
         }
     }
@@ -272,7 +278,10 @@ mod tests {
         assert!((args.number("share", 0.0..=1.0).unwrap() - 0.5_f64).abs() < f64::EPSILON);
         assert_eq!(args.duration_us("every").unwrap(), 1500);
         let Err(Error::Config { message, hint }) = args.number("n", 4..=9u32) else { panic!() };
-        assert_eq!((message.as_str(), hint.as_str()), ("f: n=3 is out of range", "n is a number from 4 to 9"));
+        assert_eq!(
+            (message.as_str(), hint.as_str()),
+            ("f: n=3 is out of range", "n is a number from 4 to 9")
+        );
         for text in ["f(1, 2, 3, 4)", "f(m=1)", "f(1, n=1)"] {
             assert!(Args::new(&Spec::parse(text).unwrap(), PARAMS).is_err(), "{text} was taken");
         }
@@ -280,7 +289,9 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_offered() {
-        let Error::Config { message, hint } = unknown("policy", "lruu", &["arc", "lru", "fifo"]) else { panic!() };
+        let Error::Config { message, hint } = unknown("policy", "lruu", &["arc", "lru", "fifo"]) else {
+            panic!()
+        };
         assert_eq!(message, "unknown policy \"lruu\"");
         assert_eq!(hint, "did you mean lru? known: arc, lru, fifo");
     }

@@ -37,7 +37,8 @@ fn each_trace(file: &str, check: impl Fn(&Trace, &str, &[u64], &Value)) {
     let Some(all) = golden(file) else { return };
     for (name, item) in all.as_object().unwrap() {
         let Some(path) = shared(trace_files()[name.as_str()]) else { continue };
-        let trace = jsonl_trace(&path, u32::try_from(item["trace"]["block_tokens"].as_u64().unwrap()).unwrap());
+        let trace =
+            jsonl_trace(&path, u32::try_from(item["trace"]["block_tokens"].as_u64().unwrap()).unwrap());
         assert_eq!(u64::from(trace.forest.blocks()), item["trace"]["unique"].as_u64().unwrap());
         let capacities = u64s(&item["capacity"]);
         for (name, want) in item["policies"].as_object().unwrap() {
@@ -119,14 +120,12 @@ fn single_tiers_step_by_step() {
 
 fn single_tier(trace: &Trace, policy: &str, want: &Value, name: &str) {
     let capacity = want["capacity"].as_u64().unwrap();
-    let spec = ReplaySpec {
-        per_request: true,
-        events: true,
-        ..ReplaySpec::new(vec![tier(policy, capacity)])
-    };
+    let spec =
+        ReplaySpec { per_request: true, events: true, ..ReplaySpec::new(vec![tier(policy, capacity)]) };
     let result = run(trace, &spec);
     let case = format!("{name} {policy} at {capacity}");
-    let hits: Vec<u64> = result.requests.as_ref().unwrap().hit_blocks[0].iter().map(|&b| u64::from(b)).collect();
+    let hits: Vec<u64> =
+        result.requests.as_ref().unwrap().hit_blocks[0].iter().map(|&b| u64::from(b)).collect();
     assert_eq!(hits, u64s(&want["hit_blocks"]), "{case}");
     assert_eq!(result.tiers[0].counters.served_tokens, want["hit_tokens"].as_u64().unwrap(), "{case}");
     if !policy.starts_with("opt") {
@@ -216,8 +215,7 @@ fn hierarchies_step_by_step() {
         };
         done += 1;
         let trace = &traces[item["trace"].as_str().unwrap()];
-        let spec =
-            ReplaySpec { per_request: true, events: true, residence: true, ..ReplaySpec::new(tiers) };
+        let spec = ReplaySpec { per_request: true, events: true, residence: true, ..ReplaySpec::new(tiers) };
         let result = run(trace, &spec);
         for k in 0..spec.tiers.len() {
             let case = format!("run {i}, tier {k}: {:?}", spec.tiers);
@@ -244,7 +242,9 @@ fn counterexamples() {
     let Some(items) = golden("counterexamples.json") else { return };
     for item in items.as_array().unwrap() {
         let trace = golden_trace(item);
-        let served = |policy: &str, capacity: u64| run(&trace, &ReplaySpec::new(vec![tier(policy, capacity)])).tiers[0].counters;
+        let served = |policy: &str, capacity: u64| {
+            run(&trace, &ReplaySpec::new(vec![tier(policy, capacity)])).tiers[0].counters
+        };
         let claim = item["claim"].as_str().unwrap();
         if let Some(name) = item["policy"].as_str() {
             let Some(policy) = policy(name) else { continue };

@@ -43,7 +43,13 @@ pub fn replay(trace: &Trace, spec: &ReplaySpec, progress: &Progress) -> Result<R
     let tiers = (0..hierarchy.len())
         .map(|k| TierResult { counters: hierarchy.counters(k), content: hierarchy.content(k) })
         .collect();
-    Ok(ReplayResult { spec: spec.clone(), tiers, requests: recorder, events, input_tokens: trace.totals().input_tokens })
+    Ok(ReplayResult {
+        spec: spec.clone(),
+        tiers,
+        requests: recorder,
+        events,
+        input_tokens: trace.totals().input_tokens,
+    })
 }
 
 /// Calls `serve` with every request in replay order.

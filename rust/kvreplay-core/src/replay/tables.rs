@@ -17,14 +17,17 @@ impl ReplayResult {
         let ints = |of: &dyn Fn(&Counters) -> u64| {
             Values::Int(self.tiers.iter().map(|t| of(&t.counters) as i64).collect())
         };
-        let ratios =
-            |of: &dyn Fn(&Counters) -> Option<f64>| Values::Float(self.tiers.iter().map(|t| of(&t.counters)).collect());
-        let texts = |of: &dyn Fn(usize) -> String| Values::Text((0..self.tiers.len()).map(|k| Some(of(k))).collect());
+        let ratios = |of: &dyn Fn(&Counters) -> Option<f64>| {
+            Values::Float(self.tiers.iter().map(|t| of(&t.counters)).collect())
+        };
+        let texts =
+            |of: &dyn Fn(usize) -> String| Values::Text((0..self.tiers.len()).map(|k| Some(of(k))).collect());
         let capacity = |k: usize| {
             let spec = &self.spec.tiers[k];
             (spec.capacity_blocks - spec.capacity_blocks % u64::from(spec.chunk_blocks)) as i64
         };
-        let capacities = |by: i64| Values::Int((0..self.tiers.len()).map(|k| capacity(k).saturating_mul(by)).collect());
+        let capacities =
+            |by: i64| Values::Int((0..self.tiers.len()).map(|k| capacity(k).saturating_mul(by)).collect());
         let spec = &self.spec.tiers;
         let mut table = Table::new()
             .with("tier", texts(&|k| spec[k].name.clone()))
@@ -48,7 +51,10 @@ impl ReplayResult {
             .with("no_room_blocks", ints(&|c| c.no_room))
             .with("stranded_blocks", ints(&|c| c.stranded))
             .with("resident_blocks", ints(&|c| c.resident))
-            .with("read_blocks", Values::Int((0..self.tiers.len()).map(|k| self.read_blocks(k) as i64).collect()))
+            .with(
+                "read_blocks",
+                Values::Int((0..self.tiers.len()).map(|k| self.read_blocks(k) as i64).collect()),
+            )
             .with("peak_blocks", ints(&|c| c.peak))
             .with("hits", ints(&|c| c.hit_requests))
             .with("offered_blocks", ints(&|c| c.offered))

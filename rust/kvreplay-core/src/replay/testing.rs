@@ -35,7 +35,8 @@ fn timed(paths: &[Vec<u64>], input_tokens: &[u32], times_ms: &[i64], block_token
 pub(crate) fn shared(name: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().ok()?;
     // A worktree lies one level deeper than the checkout itself.
-    let found = root.ancestors().skip(1).take(2).map(|up| up.join("shared").join(name)).find(|path| path.exists());
+    let found =
+        root.ancestors().skip(1).take(2).map(|up| up.join("shared").join(name)).find(|path| path.exists());
     if found.is_none() {
         eprintln!("skipped: ../shared/{name} is not there");
     }
@@ -73,9 +74,13 @@ pub(crate) fn golden_trace(item: &Value) -> Trace {
 
 /// A trace file in the shape of `mini.jsonl`.
 pub(crate) fn jsonl_trace(file: &Path, block_tokens: u32) -> Trace {
-    let rows: Vec<Value> =
-        std::fs::read_to_string(file).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let tokens: Vec<u32> = rows.iter().map(|r| u32::try_from(r["input_length"].as_u64().unwrap()).unwrap()).collect();
+    let rows: Vec<Value> = std::fs::read_to_string(file)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let tokens: Vec<u32> =
+        rows.iter().map(|r| u32::try_from(r["input_length"].as_u64().unwrap()).unwrap()).collect();
     let times: Vec<i64> = rows.iter().map(|r| r["timestamp"].as_i64().unwrap()).collect();
     let paths: Vec<Vec<u64>> = rows.iter().map(|r| u64s(&r["hash_ids"])).collect();
     timed(&paths, &tokens, &times, block_tokens)

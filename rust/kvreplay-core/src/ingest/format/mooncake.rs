@@ -1,4 +1,4 @@
-//! JSON lines of Mooncake's fields and of their supersets (AIPerf, Dynamo, kvcache-simulator, openanolis).
+//! JSON lines of Mooncake's fields and of their supersets (`AIPerf`, Dynamo, kvcache-simulator, openanolis).
 //!
 //! One object a line. Of every field the commonest name and its aliases are known (`ingest::fields`); what
 //! else a row holds is kept as a group column when it is a scalar, and skipped otherwise.

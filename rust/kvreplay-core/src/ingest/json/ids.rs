@@ -71,10 +71,7 @@ fn element(scanner: &mut Scanner<'_>, out: &mut IdList) -> Result<Option<Problem
     let problem = match kind {
         Kind::Number => {
             let number = scanner.number()?;
-            match out.push_number(number) {
-                Ok(()) => None,
-                Err(code) => Some(code),
-            }
+            out.push_number(number).err()
         }
         Kind::Text => {
             out.push_text(&scanner.text()?);

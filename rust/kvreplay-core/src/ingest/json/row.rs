@@ -126,6 +126,10 @@ impl RowReader {
         let field = self.keys[key as usize].field;
         match field {
             Field::Unused => scanner.skip(),
+            Field::Kind => {
+                row.is_marked = true;
+                scanner.skip()
+            }
             Field::Scope => {
                 row.local_scope = scalar(scanner)?.is_some_and(|text| text == "local");
                 Ok(())
@@ -174,7 +178,11 @@ fn slot_value(
         Slot::Time => time(unit, scanner, row),
         Slot::InputTokens | Slot::OutputTokens | Slot::BlockTokens => {
             let value = match scanner.kind()? {
-                Kind::Null => return scanner.null().map(|()| Ok(row.set_tokens(slot, None))),
+                Kind::Null => {
+                    scanner.null()?;
+                    row.set_tokens(slot, None);
+                    return Ok(Ok(()));
+                }
                 Kind::Number => row::tokens(scanner.number()?),
                 Kind::Text => number::from_text(&scanner.text()?).map_or(Err("bad_type"), row::tokens),
                 _ => scanner.skip().map(|()| Err("bad_type"))?,

@@ -70,7 +70,11 @@ impl BitTree {
         for (level, words) in self.levels.iter().enumerate() {
             let word = words.get(at >> 6)? & (u64::MAX << (at & 63));
             if word != 0 {
-                return Some(self.descend(level, at & !63 | word.trailing_zeros() as usize, u64::trailing_zeros));
+                return Some(self.descend(
+                    level,
+                    at & !63 | word.trailing_zeros() as usize,
+                    u64::trailing_zeros,
+                ));
             }
             at = (at >> 6) + 1;
         }
