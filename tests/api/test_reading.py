@@ -8,20 +8,22 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
 import pytest
 import zstandard
+from tests.oracle.forest import rows_of, write_jsonl
 
 import kvreplay as kv
-from tests.oracle.forest import rows_of, write_jsonl
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PATHS = [[1, 2, 3], [1, 2, 4], [9, 10], [1, 2, 3, 5], [9, 10, 11], [2**64 - 1, 2**63]]
 ROWS = rows_of(PATHS)
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "timestamp": pl.Int64,
     "input_length": pl.Int64,
     "output_length": pl.Int64,
@@ -210,6 +212,7 @@ def test_strict_stops_at_the_first_doubtful_row(tmp_path: Path) -> None:
 
 
 def test_importing_is_light() -> None:
-    code = "import sys, kvreplay, kvreplay.cli.run; print(sorted({'polars', 'pyarrow', 'rich'} & set(sys.modules)))"
+    loaded = "sorted({'polars', 'pyarrow', 'rich'} & set(sys.modules))"
+    code = f"import sys, kvreplay, kvreplay.cli.run; print({loaded})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
+from tests.oracle.forest import rows_of, write_jsonl
 
 import kvreplay as kv
-from tests.oracle.forest import rows_of, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +55,7 @@ def test_native_options_that_were_settled_already(chats: kv.Trace, tmp_path: Pat
     assert len(kv.read_trace(path, block_tokens=16, tail="ceil", format="native")) == 300
     for options in ({"block_tokens": 32}, {"tail": "floor"}, {"scope": "local"}, {"columns": {"time": "x"}}):
         with pytest.raises(kv.ConfigError):
-            kv.read_trace(path, **options)  # type: ignore[arg-type]
+            kv.read_trace(path, **options)
     with pytest.raises(kv.ConfigError, match="cannot be joined"):
         kv.read_trace([path, path])
 
@@ -172,7 +172,8 @@ def test_scanning(chats: kv.Trace, tmp_path: Path) -> None:
 def test_what_a_trace_looks_like(chats: kv.Trace) -> None:
     info = chats.info
     assert repr(chats) == (
-        f"<Trace 300 requests, {info['input_tokens']:,} input tokens, {info['unique_blocks']:,} blocks of 16 tokens>"
+        f"<Trace 300 requests, {info['input_tokens']:,} input tokens, "
+        f"{info['unique_blocks']:,} blocks of 16 tokens>"
     )
     assert list(chats.requests().columns)[:5] == [
         "request",

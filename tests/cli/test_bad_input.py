@@ -10,16 +10,16 @@ import resource
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.oracle.forest import rows_of, write_jsonl
 
 import kvreplay as kv
-from tests.oracle.forest import rows_of, write_jsonl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.cli.conftest import Done, Run
 
@@ -45,7 +45,7 @@ UNREADABLE: dict[str, bytes] = {
     "empty": b"",
     "blank": b"\n\n \n",
     "only_bad_rows": b"not json\n{}\n",
-    "junk": random.Random(5).randbytes(4096),
+    "junk": random.Random(5).randbytes(4096),  # noqa: S311 - bytes that repeat
     "zeros": bytes(4096),
     "lfs": LFS.encode(),
     "empty_gz": gzip.compress(b""),
@@ -101,7 +101,7 @@ def test_a_cut_archive_is_said_and_read_up_to_the_cut(run: Run, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "ids", [[1.5, 2.0], ["x", None], [2**64], [-(2**63) - 1], "twelve", {"a": 1}, [True], [[1]]]
+    "ids", [[1.5, 2.0], ["x", None], [2**64], [-(2**63) - 1], 12, {"a": 1}, [True], [[1]]]
 )
 def test_rows_with_odd_ids_are_rejected_and_counted(run: Run, tmp_path: Path, ids: object) -> None:
     path = write_jsonl(tmp_path / "t.jsonl", [*ROWS, {**ROWS[0], "timestamp": 900, "hash_ids": ids}])
@@ -130,12 +130,36 @@ def test_very_large_rows_and_requests(run: Run, tmp_path: Path) -> None:
     assert "oversize_request" in [warning["code"] for warning in document["warnings"]]
 
 
-@pytest.mark.parametrize(
-    "tier",
-    ["gpu=5000", "gpu=40GiB", "gpu=0 blocks", "gpu=-1 blocks", "gpu", "gpu=", "=5 blocks", "gpu=5 blocks,x=1",
-     "gpu=5 blocks,policy=no_such", "gpu=5 blocks,policy=lru(", "gpu=5 blocks,chunk_blocks=many", "g u=5 blocks",
-     "gpu=5 blocks,touch=twice"],
-)  # fmt: skip
+BAD_TIERS = """
+gpu=5000
+gpu=40GiB
+gpu=0 blocks
+gpu=-1 blocks
+gpu
+gpu=
+=5 blocks
+g u=5 blocks
+gpu=5 blocks,x=1
+gpu=5 blocks,policy=no_such
+gpu=5 blocks,policy=lru(
+gpu=5 blocks,chunk_blocks=many
+gpu=5 blocks,touch=twice
+"""
+BAD_OPTIONS = """
+--block-tokens 0
+--warmup 2
+--warmup soon
+--tail round
+--time-unit x
+--scope x
+--format no_such
+--column time
+--kv-bytes-per-token 0
+--config no/such/file
+"""
+
+
+@pytest.mark.parametrize("tier", BAD_TIERS.strip().splitlines())
 @pytest.mark.parametrize("command", ["analyze", "replay"])
 def test_tiers_that_cannot_be(run: Run, native: Path, command: str, tier: str) -> None:
     is_error(run(command, native, "--tier", tier), 4)
@@ -148,15 +172,9 @@ def test_tiers_larger_than_the_trace_are_said(run: Run, native: Path) -> None:
     assert "never filled" in done.out.replace("\n  ", " ")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [["--block-tokens", "0"], ["--warmup", "2"], ["--warmup", "soon"], ["--tail", "round"], ["--time-unit", "x"],
-     ["--format", "no_such"], ["--column", "time"], ["--kv-bytes-per-token", "0"], ["--scope", "x"],
-     ["--config", "no/such/file"]],
-    ids=" ".join,
-)  # fmt: skip
-def test_options_that_cannot_be(run: Run, tmp_path: Path, options: list[str]) -> None:
-    is_error(run("analyze", write_jsonl(tmp_path / "t.jsonl", ROWS), *options), 4)
+@pytest.mark.parametrize("options", BAD_OPTIONS.strip().splitlines())
+def test_options_that_cannot_be(run: Run, tmp_path: Path, options: str) -> None:
+    is_error(run("analyze", write_jsonl(tmp_path / "t.jsonl", ROWS), *options.split()), 4)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +213,7 @@ def limited(arguments: list[object], before: Callable[[], None]) -> subprocess.C
         [sys.executable, "-m", "kvreplay", *map(str, arguments)],
         capture_output=True,
         check=False,
-        preexec_fn=before,  # noqa: PLW1509 - the child only lowers its own limit
+        preexec_fn=before,
         text=True,
     )
 
@@ -228,7 +246,7 @@ def test_a_full_standard_output(native: Path, arguments: list[str]) -> None:
         arguments = ["generate", "unique", "--requests", "50"]
     else:
         arguments = [arguments[0], str(native), *arguments[1:]]
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "kvreplay", *arguments],
             stdout=full,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -60,16 +62,13 @@ def test_the_json_of_curve_is_the_curve(run: Run, native: Path) -> None:
     assert rows == want
 
 
-def test_curve_loads_no_polars(native: Path, spawn: Run, tmp_path: Path) -> None:
+def test_curve_loads_no_polars(native: Path, tmp_path: Path) -> None:
     kv.read_trace(native).write(tmp_path / "t.jsonl", format="mooncake")
     code = (
         "import sys; from kvreplay.cli.run import run; "
         f"code = run(['curve', {str(tmp_path / 't.jsonl')!r}, '--json']); "
         "print(sorted({'polars', 'pyarrow', 'rich'} & set(sys.modules)), file=sys.stderr); sys.exit(code)"
     )
-    import subprocess
-    import sys
-
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip().endswith("[]")
 
@@ -166,7 +165,7 @@ def test_inspecting(run: Run, native: Path) -> None:
     assert document["columns"] == {"session": requests["session"].n_unique()}
 
 
-def test_several_files_and_standard_input(run: Run, spawn: Run, native: Path, tmp_path: Path) -> None:
+def test_several_files(run: Run, native: Path, tmp_path: Path) -> None:
     run("convert", native, tmp_path / "t.jsonl")
     lines = (tmp_path / "t.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "a.jsonl").write_text("".join(lines[:100]))

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from syrupy.assertion import SnapshotAssertion
-
     from tests.cli.conftest import Run
 
 TIERS = ["--tier", "gpu=1000 blocks", "--tier", "cpu=20%,fill=victim"]

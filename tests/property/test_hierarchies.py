@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hypothesis import given, settings, strategies as st
-
-import kvreplay as kv
 from tests.oracle.forest import Paths, forests
 from tests.oracle.hierarchy import Hierarchy, Tier
 from tests.property.test_single_cache import trace_of
+
+import kvreplay as kv
 
 FILLS = ["write_through", "write_back", "victim"]
 lower_tiers = st.tuples(st.integers(1, 30), st.sampled_from(FILLS), st.sampled_from(["path", "served"]))

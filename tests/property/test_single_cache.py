@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 from hypothesis import given, settings, strategies as st
-
-import kvreplay as kv
 from tests.oracle import single
 from tests.oracle.forest import Paths, forests, hit_tokens, rows_of
 
-SCHEMA = {
+import kvreplay as kv
+
+SCHEMA: dict[str, Any] = {
     "timestamp": pl.Int64,
     "input_length": pl.Int64,
     "output_length": pl.Int64,
