@@ -119,7 +119,8 @@ def write_native(trace: _core.Trace, path: Path) -> None:
         "kvreplay.trace": text,
     }
     schema = reader.schema.with_metadata(metadata)
-    integers, others = [], []
+    integers: list[str] = []
+    others: list[str] = []
     for field in schema:
         _leaves(field.type, field.name, integers, others)
     with pq.ParquetWriter(
