@@ -24,7 +24,7 @@ class TraceError(Error):
 class ConfigError(Error):
     """An invalid configuration."""
 
-class Cancelled(Exception):
+class Cancelled(Exception):  # noqa: N818 - nothing went wrong
     """A call was stopped through its :class:`Progress`."""
 
 class Progress:
@@ -140,7 +140,10 @@ def reuse_runs(trace: Trace, progress: Progress | None = None) -> Table:
     """request, start, length, distance_blocks, previous_request, age_us."""
 
 def reuse_time(trace: Trace, progress: Progress | None = None) -> Table:
-    """Histogram of the time since the previous access, by powers of two of a microsecond: lower, upper, accesses, tokens."""
+    """Histogram of the time since the previous access: lower, upper, accesses, tokens.
+
+    Bins by powers of two of a microsecond.
+    """
 
 def ceiling(trace: Trace) -> Table:
     """request, hit_blocks, hit_tokens with an infinite cache."""
@@ -149,7 +152,11 @@ def ratios(trace: Trace) -> Table:
     """name, value, numerator, denominator, definition with an infinite cache."""
 
 def window_growth(trace: Trace, *, capacities: Sequence[int], windows: int) -> Table:
-    """window, until_us, requests, input_tokens, ceiling_hit_tokens, hit_tokens_0.. (LRU of each capacity), distinct_blocks; cumulative."""
+    """Growth over the time, cumulative.
+
+    window, until_us, requests, input_tokens, ceiling_hit_tokens, hit_tokens_0.. (LRU of each capacity),
+    distinct_blocks.
+    """
 
 class Replay:
     """What one replay recorded."""

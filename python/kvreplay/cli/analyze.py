@@ -11,7 +11,7 @@ from kvreplay.cli import console, gate, interrupt, options as o
 from kvreplay.config import effective
 
 
-def command(
+def command(  # noqa: PLR0913 - every option of the command
     traces: o.Traces,
     tier: o.Tiers = None,
     kv_bytes_per_token: o.KvBytes = None,

@@ -71,10 +71,8 @@ def put_trace(trace: Trace) -> None:
     OutputError
         As :func:`put`.
     """
-    from kvreplay import _core
-
     with _standard_output():
-        _core.write_mooncake(trace.core, sys.stdout.buffer)
+        trace.write_rows(sys.stdout.buffer)
         sys.stdout.flush()
 
 

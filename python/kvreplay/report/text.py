@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from kvreplay import display
+from kvreplay.points import log_spaced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from kvreplay.report.analysis import Report
 
 _CURVE_ROWS = 8
+_CURVE_DECADES = 3
 _LEAST_WIDTH = 24
+_LEAST_COLUMNS = 2
 
 
 def screen(report: Report, *, width: int) -> str:
@@ -71,7 +74,7 @@ def section(title: str, rows: Sequence[Sequence[str]], width: int) -> str:
     """
     columns = len(rows[0])
     widths = [max(len(row[i]) for row in rows) for i in range(columns)]
-    while columns > 2 and sum(widths[:columns]) + 2 * (columns - 1) > width:
+    while columns > _LEAST_COLUMNS and sum(widths[:columns]) + 2 * (columns - 1) > width:
         columns -= 1
     lines = [title]
     for row in rows:
@@ -109,10 +112,10 @@ def _share(part: int | None, whole: int | None) -> str:
 
 
 def _curve(report: Report) -> list[list[str]]:
-    """About eight of the 32 points, the last one included."""
-    points = report.curve
-    step = max(1, -(-len(points) // _CURVE_ROWS))
-    chosen = points[::-1][::step][::-1]
+    """Eight capacities over the last three decades; below, caches are too small to matter."""
+    points = report.curve_at(
+        log_spaced(report.curve[-1]["capacity_blocks"], _CURVE_ROWS, decades=_CURVE_DECADES)
+    )
     ceiling = points[-1]["hit_tokens"]
     rows = [["blocks", "tokens", "serves", "of ceiling", "bytes"]]
     rows += [
@@ -123,7 +126,7 @@ def _curve(report: Report) -> list[list[str]]:
             _share(point["hit_tokens"], ceiling),
             display.size(point["capacity_bytes"]),
         ]
-        for point in chosen
+        for point in points
     ]
     return rows
 

@@ -106,11 +106,13 @@ class Study:
             what="opt",
             hook=self.progress,
         )
-        return curve_frame(self.trace, "opt", table, self.scale, self.warm)
+        return curve_frame(self.trace, "opt", table, scale=self.scale, warm=self.warm)
 
     def lru_at(self, capacities: list[int]) -> pl.DataFrame:
         """The LRU curve at some capacities, with the columns of :func:`kvreplay.hit_curve`."""
-        return curve_frame(self.trace, "lru", self.curve.at(sorted(set(capacities))), self.scale, self.warm)
+        return curve_frame(
+            self.trace, "lru", self.curve.at(sorted(set(capacities))), scale=self.scale, warm=self.warm
+        )
 
     def ceiling(self, name: str) -> float | None:
         """One of the ceiling's ratios by name; ``None`` where it has no value or does not exist."""
