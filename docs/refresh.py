@@ -45,7 +45,9 @@ def generators() -> str:
         pairs = [pair.split("=") for pair in parameters.split(", ")]
         rows = [f"| `{key}` | {value} |" for key, value in pairs]
         table = ["| parameter | default |", "|---|---|", *rows]
-        sections.append("\n".join([f"## {name}\n", f"{doc[0].upper()}{doc[1:]}.\n", f"Models {source}.\n", *table]))
+        sections.append(
+            "\n".join([f"## {name}\n", f"{doc[0].upper()}{doc[1:]}.\n", f"Models {source}.\n", *table])
+        )
     return "\n\n".join(sections)
 
 
