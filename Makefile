@@ -63,7 +63,8 @@ bench-peers: build ## Compare CPU time with other tools on the same work
 fuzz: ## Run the Rust property tests on many new cases (FUZZ_CASES=20000, FUZZ_SEED=now)
 	PROPTEST_CASES=$(FUZZ_CASES) PROPTEST_RNG_SEED=$(FUZZ_SEED) cargo test --workspace --exclude kvreplay-py --release --quiet
 
-docs: dev ## Build the Rust documentation and run the doctests of both languages
+docs: dev ## Refresh the generated parts of the pages, build the Rust documentation, run all doctests
+	$(BIN)/python docs/refresh.py
 	RUSTDOCFLAGS="-D warnings" cargo doc --package kvreplay-core --no-deps --quiet
 	cargo test --package kvreplay-core --doc --quiet
 	$(BIN)/python -m pytest python -n 0
