@@ -25,7 +25,7 @@ help: ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Build, install and analyze a sample trace with two tiers
-	$(BIN)/kvreplay analyze traces/multi_turn.jsonl --tier "gpu=1000 blocks" --tier "cpu=4000 blocks,fill=victim"
+	$(BIN)/kvreplay analyze traces/multi_turn.jsonl --tier "gpu=300 blocks" --tier "cpu=900 blocks,fill=victim"
 
 build: $(VENV)/.built ## Build the release extension and install kvreplay into .venv
 
@@ -37,7 +37,7 @@ test-rust:
 	cargo test --workspace --exclude kvreplay-py --quiet
 
 test-python: dev
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 lint: dev ## Check format, lints, types, import directions and the stub
 	cargo fmt --check

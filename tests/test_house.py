@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +53,20 @@ def tracked(*patterns: str) -> list[Path]:
     if listed.returncode:
         pytest.skip("not a git checkout")
     return [path for path in (ROOT / name for name in listed.stdout.splitlines()) if path.is_file()]
+
+
+def run(command: list[str | Path]) -> str:
+    """Standard output of a command that must succeed, with our own `kvreplay` on PATH, 80 columns wide."""
+    own = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [*map(str, command)],
+        env={**os.environ, "PATH": own, "COLUMNS": "80"},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
 
 
 def module_of(path: Path) -> list[str]:
@@ -172,12 +188,15 @@ def test_every_registered_name_has_a_page_and_every_page_a_name(registry: str, f
     assert pages == names
 
 
-def test_every_registered_table_has_a_section() -> None:
+def test_every_table_is_documented_as_it_is() -> None:
     tables = pytest.importorskip("kvreplay.tables", reason="the package is not there")
     page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
-    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    types = {"Int64": "integer", "Float64": "ratio", "String": "text"}
     for table in tables.TABLES:
-        assert table.name in sections, table.name
+        rows = [f"| `{c.name}` | {types[str(c.dtype)]} | {c.doc} |" for c in table.columns]
+        head = f"## {table.name}\n\n`{table.schema_name}`. {table.doc}\n"
+        section = "\n".join([head, "| column | type | meaning |", "|---|---|---|", *rows, ""])
+        assert section in page, f"docs/tables.md should hold\n{section}"
 
 
 def test_links_between_pages_lead_somewhere() -> None:
@@ -201,6 +220,23 @@ def test_the_sample_traces_are_the_ones_listed() -> None:
         assert len(data) < 300_000, path.name
         assert f"| `{path.name}` |" in (folder / "README.md").read_text(encoding="utf-8"), path.name
         assert listed[path.name][:12] in (folder / "README.md").read_text(encoding="utf-8"), path.name
+
+
+def test_the_samples_are_what_the_generator_makes(tmp_path: Path) -> None:
+    run([ROOT / "traces" / "make.sh", tmp_path])
+    names = sorted(path.name for path in (ROOT / "traces").glob("*.jsonl"))
+    assert names == sorted(path.name for path in tmp_path.iterdir())
+    for name in names:
+        assert (tmp_path / name).read_bytes() == (ROOT / "traces" / name).read_bytes(), name
+
+
+def test_the_screen_in_the_readme_is_the_real_one() -> None:
+    trace = ROOT.parent / "shared" / "traces" / "conversation_trace.jsonl"
+    if not trace.exists():
+        pytest.skip("the Mooncake conversation trace is not in ../shared/traces")
+    tiers = ["--tier", "gpu=5000 blocks", "--tier", "cpu=20000 blocks,fill=victim"]
+    screen = run(["kvreplay", "analyze", trace, *tiers])
+    assert f"```\n{screen}```\n" in (ROOT / "README.md").read_text(encoding="utf-8"), screen
 
 
 def test_the_licence_is_the_unchanged_apache_licence() -> None:
