@@ -7,7 +7,38 @@ copy). Long calls release the GIL and take a :class:`Progress`.
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, final
 
-__all__: list[str]
+__all__ = [
+    "Cancelled",
+    "ConfigError",
+    "Curve",
+    "Error",
+    "Progress",
+    "Replay",
+    "Table",
+    "Trace",
+    "TraceError",
+    "__version__",
+    "admissions",
+    "ceiling",
+    "fill_rules",
+    "formats",
+    "generate",
+    "generators",
+    "lru_curve",
+    "policies",
+    "policy_curve",
+    "quality_codes",
+    "ratios",
+    "read",
+    "read_arrow",
+    "read_native",
+    "replay",
+    "reuse_runs",
+    "reuse_time",
+    "window_growth",
+    "write_mooncake",
+]
+
 __version__: str
 
 class Error(ValueError):
