@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +18,8 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     stream = Terminal()
-    monkeypatch.setattr(sys, "stderr", stream)
+    # pytest puts its own stream into sys between the phases of a test.
+    monkeypatch.setattr(console, "sys", SimpleNamespace(stderr=stream))
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("KVREPLAY_NO_PROGRESS", raising=False)
@@ -48,7 +49,7 @@ def test_no_progress(terminal: Terminal, monkeypatch: pytest.MonkeyPatch, name: 
     assert console.progress(quiet=False) is not None
     match name:
         case "pipe":
-            monkeypatch.setattr(sys, "stderr", io.StringIO())
+            monkeypatch.setattr(console, "sys", SimpleNamespace(stderr=io.StringIO()))
         case "dumb":
             monkeypatch.setenv("TERM", "dumb")
         case "asked":
