@@ -350,6 +350,7 @@ def _read_parquet(
     if len(files) > 1 or text is None:
         raise ConfigError("a native file holds a whole trace and cannot be joined", hint="join the originals")
     trace = calls.run(lambda _: _core.read_native(rows, text, file=file), what="reading", hook=hook)
+    parquet.release_memory()
     _check_native_options(trace, options, names[0])
     return trace
 
