@@ -90,6 +90,8 @@ def _one(source: object) -> str | BinaryIO:
 
 
 def _path(path: str) -> str | BinaryIO:
+    if not path:
+        raise ConfigError("the name of the trace is empty", hint="give a path, or - for standard input")
     if path == "-":
         return sys.stdin.buffer
     if _URL.match(path):
@@ -119,8 +121,16 @@ def _is_parquet(source: str | BinaryIO) -> bool:
                 return file.read(4) == _PARQUET_MAGIC
         except OSError:
             return False  # the reader reports it, with the file's name
-    if hasattr(source, "peek"):
-        return bool(source.peek(4)[:4] == _PARQUET_MAGIC) and source.seekable()
+    if hasattr(source, "peek") and not source.seekable():
+        if source.peek(4)[:4] == _PARQUET_MAGIC:
+            name = name_of(source)
+            raise TraceError(
+                f"{name}: a Parquet file cannot be read from a pipe: its index stands at its end",
+                code="io",
+                file=name,
+                hint="give the name of the file",
+            )
+        return False
     if not source.seekable():
         return False
     at = source.tell()
