@@ -121,7 +121,8 @@ def _is_parquet(source: str | BinaryIO) -> bool:
                 return file.read(4) == _PARQUET_MAGIC
         except OSError:
             return False  # the reader reports it, with the file's name
-    if hasattr(source, "peek") and not source.seekable():
+    seekable = getattr(source, "seekable", bool)()  # an object with read() alone will do
+    if hasattr(source, "peek") and not seekable:
         if source.peek(4)[:4] == _PARQUET_MAGIC:
             name = name_of(source)
             raise TraceError(
@@ -131,7 +132,7 @@ def _is_parquet(source: str | BinaryIO) -> bool:
                 hint="give the name of the file",
             )
         return False
-    if not source.seekable():
+    if not seekable:
         return False
     at = source.tell()
     magic = source.read(4)

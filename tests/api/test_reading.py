@@ -87,6 +87,17 @@ def test_file_objects(trace: kv.Trace, path: Path) -> None:
         kv.read_trace(text)
 
 
+def test_an_object_that_can_only_be_read(trace: kv.Trace, path: Path) -> None:
+    class Reader:
+        def __init__(self) -> None:
+            self.file = io.BytesIO(path.read_bytes())
+
+        def read(self, size: int = -1) -> bytes:
+            return self.file.read(size)
+
+    assert same(kv.read_trace(Reader(), block_tokens=16), trace)
+
+
 def test_a_failing_file_object_is_an_error_of_its_own(path: Path) -> None:
     class Failing(io.BytesIO):
         def read(self, _size: int | None = -1, /) -> bytes:
