@@ -109,7 +109,7 @@ def _batches(files: list[pq.ParquetFile], names: list[str]) -> Iterator[Any]:
 
 
 def release_memory() -> None:
-    """Give the decoder's buffers back: Arrow's allocator keeps them, and the replay that follows needs room."""
+    """Give the decoder's buffers back: Arrow's allocator keeps them, and the replay needs room."""
     pa.default_memory_pool().release_unused()
 
 

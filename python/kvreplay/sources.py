@@ -90,6 +90,8 @@ def _one(source: object) -> str | BinaryIO:
 
 
 def _path(path: str) -> str | BinaryIO:
+    if not path:
+        raise ConfigError("the name of the trace is empty", hint="give a path, or - for standard input")
     if path == "-":
         return sys.stdin.buffer
     if _URL.match(path):
@@ -119,9 +121,18 @@ def _is_parquet(source: str | BinaryIO) -> bool:
                 return file.read(4) == _PARQUET_MAGIC
         except OSError:
             return False  # the reader reports it, with the file's name
-    if hasattr(source, "peek"):
-        return bool(source.peek(4)[:4] == _PARQUET_MAGIC) and source.seekable()
-    if not source.seekable():
+    seekable = getattr(source, "seekable", bool)()  # an object with read() alone will do
+    if hasattr(source, "peek") and not seekable:
+        if source.peek(4)[:4] == _PARQUET_MAGIC:
+            name = name_of(source)
+            raise TraceError(
+                f"{name}: a Parquet file cannot be read from a pipe: its index stands at its end",
+                code="io",
+                file=name,
+                hint="give the name of the file",
+            )
+        return False
+    if not seekable:
         return False
     at = source.tell()
     magic = source.read(4)

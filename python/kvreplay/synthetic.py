@@ -53,8 +53,8 @@ def generate(
             raise ConfigError(f"{name} must be a number, not {value!r}", hint="see kvreplay list generators")
     numbers = {name: float(value) for name, value in parameters.items()}
     core = calls.run(
-        lambda _: _core.generate(
-            kind, requests=requests, seed=seed, block_tokens=block_tokens, parameters=numbers
+        lambda p: _core.generate(
+            kind, requests=requests, seed=seed, block_tokens=block_tokens, parameters=numbers, progress=p
         ),
         what="generating",
     )

@@ -87,6 +87,17 @@ def test_file_objects(trace: kv.Trace, path: Path) -> None:
         kv.read_trace(text)
 
 
+def test_an_object_that_can_only_be_read(trace: kv.Trace, path: Path) -> None:
+    class Reader:
+        def __init__(self) -> None:
+            self.file = io.BytesIO(path.read_bytes())
+
+        def read(self, size: int = -1) -> bytes:
+            return self.file.read(size)
+
+    assert same(kv.read_trace(Reader(), block_tokens=16), trace)
+
+
 def test_a_failing_file_object_is_an_error_of_its_own(path: Path) -> None:
     class Failing(io.BytesIO):
         def read(self, _size: int | None = -1, /) -> bytes:
@@ -156,6 +167,8 @@ def test_what_is_not_a_trace_file(path: Path, tmp_path: Path) -> None:
     for url in ("s3://bucket/t.jsonl", "https://example.org/t.jsonl"):
         with pytest.raises(kv.TraceError, match="URL"):
             kv.read_trace(url)
+    with pytest.raises(kv.ConfigError, match="is empty"):
+        kv.read_trace("")
     for wrong in (7, None, object()):
         with pytest.raises(kv.ConfigError, match="cannot read a trace from"):
             kv.read_trace(wrong)
@@ -195,6 +208,18 @@ def test_standard_input(path: Path) -> None:
             [sys.executable, "-c", code], stdin=file, capture_output=True, text=True, check=True
         )
     assert done.stdout.strip() == "6"
+
+
+def test_parquet_from_a_pipe(tmp_path: Path) -> None:
+    pl.DataFrame(ROWS, schema=SCHEMA).write_parquet(tmp_path / "a.parquet")
+    code = "import kvreplay as kv; print(kv.read_trace('-', time_unit='ms').info['requests'])"
+    command = [sys.executable, "-c", code]
+    with (tmp_path / "a.parquet").open("rb") as file:
+        done = subprocess.run(command, stdin=file, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "6"
+    data = (tmp_path / "a.parquet").read_bytes()
+    piped = subprocess.run(command, input=data, capture_output=True, check=False)
+    assert b"cannot be read from a pipe" in piped.stderr
 
 
 def test_strict_stops_at_the_first_doubtful_row(tmp_path: Path) -> None:

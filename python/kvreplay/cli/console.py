@@ -130,8 +130,9 @@ def _draw(what: str, done: int, total: int) -> None:
         text = f"{what} [{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {100 * done // total} %"
     else:
         text = f"{what} {done:,}" if done else what
+    room = min(_BAR_WIDTH + 40, width() - 1)  # a line that wraps could not be drawn over
     try:
-        sys.stderr.write(f"\r{text:<{_BAR_WIDTH + 40}}" + ("\r" if done < 0 else ""))
+        sys.stderr.write(f"\r{text[:room]:<{room}}" + ("\r" if done < 0 else ""))
         sys.stderr.flush()
     except OSError:
         pass

@@ -32,7 +32,7 @@ def screen(report: Report, *, width: int) -> str:
     width = max(width, _LEAST_WIDTH)
     blocks = [heading(report.info, width), _verdict(report, width)]
     if "tiers" in report.tables:
-        blocks.append(section("Tiers", _tiers(report), width))
+        blocks.append(section("Tiers", tier_rows(report), width))
     if report.curve:
         blocks.append(section("One LRU cache by capacity", _curve(report), width))
     blocks.append(section("Hit ratios by definition", _ratios(report), width))
@@ -83,7 +83,8 @@ def section(title: str, rows: Sequence[Sequence[str]], width: int) -> str:
     return "\n".join(lines)
 
 
-def _tiers(report: Report) -> list[list[str]]:
+def tier_rows(report: Report) -> list[list[str]]:
+    """What each tier serves and how well it is used, a heading first, what is computed last."""
     rows = [["tier", "capacity", "tokens", "serves", "of asked", "stored", "never read", "bytes"]]
     for row in report.tables["tiers"].iter_rows(named=True):
         unread = row["dead_on_arrival_blocks"]

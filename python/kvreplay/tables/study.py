@@ -89,7 +89,9 @@ class Study:
     def growth(self) -> pl.DataFrame:
         """Requests, tokens, ceiling hits and distinct blocks up to the end of each twentieth of the time."""
         table = calls.run(
-            lambda _: _core.window_growth(self.trace.core, capacities=[], windows=WINDOWS), what="windows"
+            lambda p: _core.window_growth(self.trace.core, capacities=[], windows=WINDOWS, progress=p),
+            what="windows",
+            hook=self.progress,
         )
         return frame(table).sort("window")
 

@@ -52,7 +52,15 @@ fn trace(requests: usize) -> Trace {
 fn cpu_seconds() -> f64 {
     // utime and stime of this process, in clock ticks of 10 ms on Linux.
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let ticks: Vec<f64> = stat.rsplit(')').next().unwrap_or("").split_whitespace().skip(11).take(2).filter_map(|t| t.parse().ok()).collect();
+    let ticks: Vec<f64> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or("")
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|t| t.parse().ok())
+        .collect();
     ticks.iter().sum::<f64>() / 100.0
 }
 
@@ -61,10 +69,16 @@ fn policies(c: &mut Criterion) {
     let totals = trace.totals();
     let capacity = u64::from(trace.forest.blocks()) / 16;
     let cpu = std::env::var("KVREPLAY_BENCH_CPU").ok();
-    eprintln!("{} block references, {} distinct, {capacity} blocks", totals.block_refs, trace.forest.blocks());
-    for (mode, closure, label) in
-        [(Mode::Object, Closure::None, "object"), (Mode::Prefix, Closure::None, "prefix"), (Mode::Prefix, Closure::Leaf, "leaf")]
-    {
+    eprintln!(
+        "{} block references, {} distinct, {capacity} blocks",
+        totals.block_refs,
+        trace.forest.blocks()
+    );
+    for (mode, closure, label) in [
+        (Mode::Object, Closure::None, "object"),
+        (Mode::Prefix, Closure::None, "prefix"),
+        (Mode::Prefix, Closure::Leaf, "leaf"),
+    ] {
         let mut group = c.benchmark_group(label);
         group.throughput(Throughput::Elements(totals.block_refs)).sample_size(10);
         for policy in POLICIES {

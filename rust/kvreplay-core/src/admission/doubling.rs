@@ -19,7 +19,11 @@ pub(super) const INFO: FilterInfo = FilterInfo {
     doc: "a number per block doubles with each offer and falls by one at intervals; it passes at the threshold",
     parameters: &[
         Param { name: "threshold", default: "2", doc: "number from which a block passes, 1 to 2^30" },
-        Param { name: "decay_every", default: "600 s", doc: "interval: a time like \"600 s\" or \"20 offers\"" },
+        Param {
+            name: "decay_every",
+            default: "600 s",
+            doc: "interval: a time like \"600 s\" or \"20 offers\"",
+        },
         Param { name: "max_entries", default: "1000000", doc: "blocks held at once, from 1" },
     ],
     source: "NVIDIA Dynamo KVBM FrequencyFilter",

@@ -14,7 +14,11 @@ pub(super) const INFO: FilterInfo = FilterInfo {
     doc: "a block passes from its n-th offer on, counted in a bounded table",
     parameters: &[
         Param { name: "n", default: "2", doc: "offers it takes, from 1" },
-        Param { name: "tracker", default: "64000", doc: "blocks counted at once; the one offered longest ago is forgotten" },
+        Param {
+            name: "tracker",
+            default: "64000",
+            doc: "blocks counted at once; the one offered longest ago is forgotten",
+        },
     ],
     source: "vLLM store_threshold",
     build: |args: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Filter>> {

@@ -15,7 +15,11 @@ pub(super) const INFO: FilterInfo = FilterInfo {
     name: "sketch",
     doc: "TinyLFU: a block passes when it was offered more often than the block that would leave",
     parameters: &[
-        Param { name: "margin", default: "1", doc: "by how many offers it must be ahead of the victim, 1 to 15" },
+        Param {
+            name: "margin",
+            default: "1",
+            doc: "by how many offers it must be ahead of the victim, 1 to 15",
+        },
         Param { name: "min_count", default: "1", doc: "offers it takes in any case, 1 to 15" },
     ],
     source: "Einziger et al., ACM ToS 2017; Dynamo KVBM",
@@ -39,7 +43,8 @@ impl Filter for SketchFilter {
     fn admits(&mut self, offer: &Offer) -> bool {
         self.sketch.record(offer.block);
         let count = self.sketch.count(offer.block);
-        count >= self.min_count && offer.rival.is_none_or(|rival| count >= self.sketch.count(rival) + self.margin)
+        count >= self.min_count
+            && offer.rival.is_none_or(|rival| count >= self.sketch.count(rival) + self.margin)
     }
 
     fn wants_rival(&self) -> bool {

@@ -1,8 +1,8 @@
 //! The books of a tier: counters, and for each resident unit whether it was read and since when it is there.
 
 use super::Counters;
-use crate::policy::{Move, Room};
 use crate::policy::parts::BitSet;
+use crate::policy::{Move, Room};
 use crate::trace::Run;
 
 /// Why a unit was stored.

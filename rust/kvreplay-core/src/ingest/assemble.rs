@@ -18,6 +18,9 @@ use std::collections::{BTreeSet, HashSet};
 /// `no_rows` when nothing usable was read; the findings that make a trace unusable; under `strict` the
 /// first row that would be rejected or repaired.
 pub(super) fn finish(sink: RowSink, format: &str) -> Result<Trace> {
+    if !sink.notes.is_stopped() && (sink.rejected_rows > 0 || !sink.rows.node.is_empty()) {
+        sink.check_names()?;
+    }
     let RowSink {
         options, mut rows, builder, mut notes, namespaces, namespace_columns, rejected_rows, ..
     } = sink;

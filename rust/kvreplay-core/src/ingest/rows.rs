@@ -118,6 +118,8 @@ pub(crate) struct RowSink {
     header_block_tokens: Option<u32>,
     header_local: bool,
     key: Key,
+    /// Which of `options.columns` some row has.
+    mapped_seen: Vec<bool>,
 }
 
 impl RowSink {
@@ -137,6 +139,7 @@ impl RowSink {
             header_block_tokens: None,
             header_local: false,
             key: Key::default(),
+            mapped_seen: vec![false; options.columns.len()],
         };
         let names: Vec<String> = match &options.namespace {
             Namespace::Auto => AUTO_NAMESPACE.iter().map(|&name| name.to_owned()).collect(),
@@ -184,6 +187,9 @@ impl RowSink {
 
     /// What a key of the file is to us.
     pub(crate) fn field(&mut self, name: &str) -> Field {
+        if let Some(at) = self.options.columns.iter().position(|(_, theirs)| theirs == name) {
+            self.mapped_seen[at] = true;
+        }
         let Some((ours, rank)) = fields::resolve(name, &self.options.columns) else {
             let known = self.rows.columns.iter().position(|column| column.name == name);
             return known.map_or(Field::Foreign, |at| Field::Group { column: at as u16, rank: u8::MAX });
@@ -203,6 +209,25 @@ impl RowSink {
         };
         let unit = TimeUnit::of_field(name).filter(|_| slot == Slot::Time);
         Field::Slot { slot, rank, unit }
+    }
+
+    /// Refuses names that the caller gives and no row has: a misspelt name must not pass for an empty column.
+    pub(crate) fn check_names(&self) -> Result<()> {
+        for ((ours, theirs), _) in
+            self.options.columns.iter().zip(&self.mapped_seen).filter(|(_, seen)| !**seen)
+        {
+            let message = format!("no row has a field {theirs}, which columns gives as {ours}");
+            let hint = "check the name; names are compared letter by letter";
+            return Err(self.notes.at(Error::trace("missing_field", message, hint), None));
+        }
+        if let Namespace::Columns(_) = &self.options.namespace {
+            let columns = self.namespace_columns.iter().map(|&at| &self.rows.columns[at as usize]);
+            if let Some(column) = columns.into_iter().find(|column| column.texts.is_empty()) {
+                let message = format!("namespace: no row has a value of {}", column.name);
+                return Err(Error::config(message, "leave it out, or check the name of the column"));
+            }
+        }
+        Ok(())
     }
 
     /// A column of the file's own, as long as there are few.

@@ -17,7 +17,11 @@ use crate::error::Result;
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "recompute_cost",
     doc: "keeps what takes longest to compute again: uses * (1 + depth / balance_tokens), Greedy-Dual ageing",
-    parameters: &[Param { name: "balance_tokens", default: "26700", doc: "prefix length at which attention costs as much per token as the rest" }],
+    parameters: &[Param {
+        name: "balance_tokens",
+        default: "26700",
+        doc: "prefix length at which attention costs as much per token as the rest",
+    }],
     source: "Greedy-Dual-Size-Frequency (HPL-98-69R1) with recompute time as cost",
     build: |args: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Policy>> {
         Ok(Box::new(RecomputeCost {

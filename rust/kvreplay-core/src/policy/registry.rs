@@ -3,7 +3,8 @@
 use super::parts::Topology;
 use super::spec::{Args, Param, Spec, unknown};
 use super::{
-    Policy, arc, fifo, gdsf, lfu, lru, lruk, random, recompute_cost, s3fifo, sieve, slru, tail_lru, ttl, twoq, wtinylfu,
+    Policy, arc, fifo, gdsf, lfu, lru, lruk, random, recompute_cost, s3fifo, sieve, slru, tail_lru, ttl,
+    twoq, wtinylfu,
 };
 use crate::error::Result;
 

@@ -19,7 +19,11 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     doc: "a small FIFO filters out blocks used once, a main FIFO holds the rest",
     parameters: &[
         Param { name: "small", default: "0.1", doc: "share of the tier for the small queue, 0 to 1" },
-        Param { name: "promote_at", default: "2", doc: "hits from which a block enters the main queue, 1 to 3" },
+        Param {
+            name: "promote_at",
+            default: "2",
+            doc: "hits from which a block enters the main queue, 1 to 3",
+        },
     ],
     source: "Yang et al., SOSP 2023",
     build: |args: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Policy>> {
@@ -141,7 +145,11 @@ impl Policy for S3Fifo {
     fn candidate(&mut self, room: &Room<'_>) -> Option<u32> {
         let small = |q: &mut Self| q.small.oldest(&q.slots, room);
         let main = |q: &mut Self| q.main.oldest(&q.slots, room);
-        if self.main.len() > self.most_main { main(self).or_else(|| small(self)) } else { small(self).or_else(|| main(self)) }
+        if self.main.len() > self.most_main {
+            main(self).or_else(|| small(self))
+        } else {
+            small(self).or_else(|| main(self))
+        }
     }
 
     fn content(&self) -> Vec<u32> {

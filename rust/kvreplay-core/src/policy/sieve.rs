@@ -17,7 +17,11 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     source: "Zhang et al., NSDI 2024",
     build: |_: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Policy>> {
         let queue = Queue::new();
-        Ok(Box::new(Sieve { slots: vec![0; build.blocks()], queue, visited: BitSet::new(build.topology.blocks()) }))
+        Ok(Box::new(Sieve {
+            slots: vec![0; build.blocks()],
+            queue,
+            visited: BitSet::new(build.topology.blocks()),
+        }))
     },
 };
 

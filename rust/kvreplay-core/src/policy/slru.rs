@@ -13,7 +13,11 @@ use crate::error::Result;
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "slru",
     doc: "two LRU queues: blocks used again are protected from blocks used once",
-    parameters: &[Param { name: "protected", default: "0.8", doc: "share of the tier for blocks used again, 0 to 1" }],
+    parameters: &[Param {
+        name: "protected",
+        default: "0.8",
+        doc: "share of the tier for blocks used again, 0 to 1",
+    }],
     source: "Karedla et al., IEEE Computer 1994",
     build: |args: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Policy>> {
         let share: f64 = args.number("protected", 0.0..=1.0)?;
@@ -89,7 +93,11 @@ impl Policy for Slru {
 
     fn validate(&self, room: &Room<'_>) -> std::result::Result<(), String> {
         if self.protected.len() > self.most_protected {
-            return Err(format!("{} blocks in a protected queue of {}", self.protected.len(), self.most_protected));
+            return Err(format!(
+                "{} blocks in a protected queue of {}",
+                self.protected.len(),
+                self.most_protected
+            ));
         }
         validate_content(&self.content(), room)
     }

@@ -18,7 +18,11 @@ use crate::error::Result;
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "tail_lru",
     doc: "LRU that first evicts the last slack_tokens of conversations, which they can lose without harm",
-    parameters: &[Param { name: "slack_tokens", default: "1024", doc: "tokens a request may compute again without missing its target" }],
+    parameters: &[Param {
+        name: "slack_tokens",
+        default: "1024",
+        doc: "tokens a request may compute again without missing its target",
+    }],
     source: "Zhang et al., arXiv 2510.15152",
     build: |args: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Policy>> {
         let slack_tokens: u32 = args.number("slack_tokens", 0..=u32::MAX)?;

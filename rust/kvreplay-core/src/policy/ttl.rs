@@ -13,11 +13,18 @@ use crate::error::{Error, Result};
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "ttl",
     doc: "LRU whose blocks expire when unused for longer than idle",
-    parameters: &[Param { name: "idle", default: "600 s", doc: "time without use after which a block is gone, like \"10 m\"" }],
+    parameters: &[Param {
+        name: "idle",
+        default: "600 s",
+        doc: "time without use after which a block is gone, like \"10 m\"",
+    }],
     source: "API prompt caches; idle time to live",
     build: |args: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Policy>> {
         if !build.timed {
-            return Err(Error::config("ttl needs a trace with times", "use lru, or a trace with arrival times"));
+            return Err(Error::config(
+                "ttl needs a trace with times",
+                "use lru, or a trace with arrival times",
+            ));
         }
         Ok(Box::new(Ttl {
             slots: vec![0; build.blocks()],

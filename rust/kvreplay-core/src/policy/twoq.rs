@@ -117,7 +117,11 @@ impl Policy for TwoQ {
     fn candidate(&mut self, room: &Room<'_>) -> Option<u32> {
         let a1in = |q: &mut Self| q.a1in.oldest(&q.slots, room);
         let am = |q: &mut Self| q.am.oldest(&q.slots, room);
-        if self.a1in.len() > self.kin { a1in(self).or_else(|| am(self)) } else { am(self).or_else(|| a1in(self)) }
+        if self.a1in.len() > self.kin {
+            a1in(self).or_else(|| am(self))
+        } else {
+            am(self).or_else(|| a1in(self))
+        }
     }
 
     fn content(&self) -> Vec<u32> {

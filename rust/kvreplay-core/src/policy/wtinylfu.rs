@@ -18,7 +18,11 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     doc: "a small LRU window, then a segmented LRU that only takes what is used more often than its victim",
     parameters: &[
         Param { name: "window", default: "0.01", doc: "share of the tier for the window, 0 to 1" },
-        Param { name: "protected", default: "0.8", doc: "share of the main part for blocks used again, 0 to 1" },
+        Param {
+            name: "protected",
+            default: "0.8",
+            doc: "share of the main part for blocks used again, 0 to 1",
+        },
     ],
     source: "Einziger et al., ACM ToS 2017; Caffeine",
     build: |args: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Policy>> {
