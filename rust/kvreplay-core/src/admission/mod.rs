@@ -13,7 +13,7 @@ mod second_touch;
 mod sketch;
 mod tracker;
 
-pub use registry::{FILTERS, FilterInfo, build};
+pub use registry::{BuildFn, FILTERS, FilterInfo, build};
 
 /// A block offered to a tier.
 #[derive(Debug, Clone, Copy)]

@@ -9,6 +9,7 @@ mod gdsf;
 mod lfu;
 mod lru;
 mod lruk;
+mod opt;
 pub mod parts;
 mod random;
 mod recompute_cost;
@@ -22,8 +23,9 @@ mod ttl;
 mod twoq;
 mod wtinylfu;
 
+pub use opt::parse_opt;
 pub use parts::{Closure, Room, Topology};
-pub use registry::{Build, POLICIES, PolicyInfo, build, is_opt};
+pub use registry::{Build, BuildFn, POLICIES, PolicyInfo, build};
 
 use crate::trace::Run;
 
@@ -125,19 +127,22 @@ pub trait Policy: Send {
 /// Inserts an absent block and brings the room and the protection of parents up to date.
 #[inline]
 pub fn store<P: Policy + ?Sized>(policy: &mut P, room: &mut Room<'_>, block: u32) -> Stored {
+    let had_child = room.is_closed() && !room.exposed(block);
     let stored = policy.insert(block, room);
     if let Stored::Done { victim } = stored {
-        if let Some(victim) = victim {
-            room.leave(victim);
+        let freed = victim.and_then(|victim| room.leave(victim));
+        if let Some(parent) = room.enter(block) {
+            policy.expose(parent, false);
         }
-        room.enter(block);
-        if room.is_closed() {
-            if let Some(victim) = victim {
-                expose_parent(policy, room, victim);
-            }
-            if let Some(parent) = room.resident_parent(block) {
-                policy.expose(parent, false);
-            }
+        // The block that came may be a child of the parent that was freed: look again.
+        if let Some(parent) = freed
+            && room.exposed(parent)
+        {
+            policy.expose(parent, true);
+        }
+        // Or the victim was the last child of the block that came, which was not there to be freed.
+        if had_child && victim.is_some() && room.exposed(block) {
+            policy.expose(block, true);
         }
     }
     stored
@@ -146,15 +151,7 @@ pub fn store<P: Policy + ?Sized>(policy: &mut P, room: &mut Room<'_>, block: u32
 /// Takes a resident block away and brings the room and the protection of its parent up to date.
 pub fn take<P: Policy + ?Sized>(policy: &mut P, room: &mut Room<'_>, block: u32) {
     policy.remove(block, room);
-    room.leave(block);
-    expose_parent(policy, room, block);
-}
-
-#[inline]
-fn expose_parent<P: Policy + ?Sized>(policy: &mut P, room: &Room<'_>, gone: u32) {
-    if let Some(parent) = room.resident_parent(gone)
-        && room.exposed(parent)
-    {
+    if let Some(parent) = room.leave(block) {
         policy.expose(parent, true);
     }
 }

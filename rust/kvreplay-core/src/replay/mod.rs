@@ -1,5 +1,6 @@
 //! The replay loop: a fold of the requests over a hierarchy, with recorders.
 
+mod opt;
 mod result;
 mod spec;
 mod tables;
@@ -11,6 +12,7 @@ pub use spec::{Mode, ReplaySpec};
 
 use crate::error::Result;
 use crate::hierarchy::{Events, Ground, Hierarchy, Request};
+use crate::policy::parse_opt;
 use crate::progress::Progress;
 use crate::trace::Trace;
 
@@ -26,6 +28,12 @@ const STEP_BLOCKS: u64 = 1 << 20;
 /// [`crate::Error::Config`] for specs that are not valid, [`crate::Error::Cancelled`].
 pub fn replay(trace: &Trace, spec: &ReplaySpec, progress: &Progress) -> Result<ReplayResult> {
     spec.check()?;
+    if let [tier] = spec.tiers.as_slice()
+        && tier.admission == "always"
+        && let Some(bypass) = parse_opt(&tier.policy)?
+    {
+        return opt::replay(trace, spec, bypass, progress);
+    }
     let ground = Ground::new(trace, &spec.tiers);
     let topologies = ground.topologies();
     let mut hierarchy = Hierarchy::new(trace, &spec.built_tiers(), &ground, &topologies, spec.residence)?;

@@ -7,6 +7,20 @@ pub struct BitTree {
     levels: Vec<Vec<u64>>,
 }
 
+/// Splits `from .. from + len` into (word, mask) pieces.
+fn pieces(from: usize, len: usize) -> impl Iterator<Item = (usize, u64)> {
+    let (mut at, end) = (from, from + len);
+    std::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        let stop = ((at | 63) + 1).min(end);
+        let piece = (at >> 6, (u64::MAX >> (64 - (stop - at))) << (at & 63));
+        at = stop;
+        Some(piece)
+    })
+}
+
 impl BitTree {
     /// An empty set for numbers below `len`.
     #[must_use]
@@ -59,6 +73,72 @@ impl BitTree {
                 return;
             }
             i >>= 6;
+        }
+    }
+
+    /// Adds `from .. from + len`.
+    pub fn set_range(&mut self, from: usize, len: usize) {
+        for (word, mask) in pieces(from, len) {
+            let before = self.levels[0][word];
+            self.levels[0][word] |= mask;
+            if before == 0 {
+                self.raise(word);
+            }
+        }
+    }
+
+    /// Removes `from .. from + len` and returns how many members that were.
+    pub fn clear_range(&mut self, from: usize, len: usize) -> usize {
+        let mut gone = 0;
+        for (word, mask) in pieces(from, len) {
+            let before = self.levels[0][word];
+            gone += (before & mask).count_ones() as usize;
+            self.levels[0][word] &= !mask;
+            if before != 0 && before & !mask == 0 {
+                self.lower(word);
+            }
+        }
+        gone
+    }
+
+    /// Members among `from .. from + len`.
+    #[must_use]
+    pub fn count_range(&self, from: usize, len: usize) -> usize {
+        pieces(from, len).map(|(word, mask)| (self.levels[0][word] & mask).count_ones() as usize).sum()
+    }
+
+    /// Members from `from` on before the first number that is none, at most `len`.
+    #[must_use]
+    pub fn leading_range(&self, from: usize, len: usize) -> usize {
+        for (word, mask) in pieces(from, len) {
+            let holes = !self.levels[0][word] & mask;
+            if holes != 0 {
+                return word * 64 + holes.trailing_zeros() as usize - from;
+            }
+        }
+        len
+    }
+
+    /// A word of level 0 is not zero any more.
+    fn raise(&mut self, mut at: usize) {
+        for words in &mut self.levels[1..] {
+            let before = words[at >> 6];
+            words[at >> 6] |= 1 << (at & 63);
+            if before != 0 {
+                return;
+            }
+            at >>= 6;
+        }
+    }
+
+    /// A word of level 0 is zero now.
+    fn lower(&mut self, mut at: usize) {
+        for words in &mut self.levels[1..] {
+            words[at >> 6] &= !(1 << (at & 63));
+            if words[at >> 6] != 0 {
+                return;
+            }
+            at >>= 6;
         }
     }
 
@@ -117,11 +197,25 @@ mod tests {
         #[test]
         fn equals_an_ordered_set(
             limit in 1usize..300_000,
-            ops in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 0..80),
+            ops in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>(), 0usize..200), 0..80),
         ) {
             let (mut tree, mut set) = (BitTree::new(limit), BTreeSet::new());
-            for (add, at) in ops {
+            for (add, at, len) in ops {
                 let i = at.index(limit);
+                let len = len.min(limit - i);
+                let count = set.range(i..i + len).count();
+                prop_assert_eq!(tree.count_range(i, len), count);
+                prop_assert_eq!(tree.leading_range(i, len), (i..i + len).take_while(|j| set.contains(j)).count());
+                if len > 100 {
+                    if add {
+                        tree.set_range(i, len);
+                        set.extend(i..i + len);
+                    } else {
+                        prop_assert_eq!(tree.clear_range(i, len), count);
+                        set.retain(|&j| j < i || j >= i + len);
+                    }
+                    continue;
+                }
                 if add { tree.set(i); set.insert(i); } else { tree.clear(i); set.remove(&i); }
                 for probe in [0, i / 2, i, i + 1, limit - 1, limit + 70] {
                     prop_assert_eq!(tree.next(probe), set.range(probe..).next().copied());

@@ -102,6 +102,11 @@ impl Queue {
     pub fn remove(&mut self, slots: &[u32], block: u32) {
         let slot = slots[block as usize] as usize;
         debug_assert_eq!(self.ring[slot], block);
+        self.take_out(slot);
+    }
+
+    #[inline]
+    fn take_out(&mut self, slot: usize) {
         self.ring[slot] = NONE;
         self.exposed.clear(slot);
         self.len -= 1;
@@ -148,6 +153,19 @@ impl Queue {
             return Some(self.ring[self.head]);
         }
         self.search(slots, room, self.head)
+    }
+
+    /// Takes out the oldest block that may leave.
+    #[inline]
+    pub fn evict(&mut self, slots: &[u32], room: &Room<'_>) -> Option<u32> {
+        let (head, block) = (self.head, self.ring[self.head]);
+        if self.len > 0 && self.exposed.get(head) && !room.guards(block) {
+            self.take_out(head);
+            return Some(block);
+        }
+        let block = self.search(slots, room, head)?;
+        self.remove(slots, block);
+        Some(block)
     }
 
     /// The oldest block that may leave among those newer than `block`.

@@ -154,42 +154,47 @@ impl<'a> Room<'a> {
         }
     }
 
-    /// A block is resident from now on.
+    /// A block is resident from now on. Returns the resident block it protects anew, with closure.
     #[inline]
-    pub(crate) fn enter(&mut self, block: u32) {
+    pub(crate) fn enter(&mut self, block: u32) -> Option<u32> {
         debug_assert!(!self.holds(block));
         self.resident.set(block);
         self.len += 1;
-        if let Some(fork) = self.fork_above(block) {
-            self.children[fork] += 1;
-        }
-    }
-
-    /// A block is resident no more.
-    #[inline]
-    pub(crate) fn leave(&mut self, block: u32) {
-        debug_assert!(self.holds(block));
-        self.resident.clear(block);
-        self.len -= 1;
-        if let Some(fork) = self.fork_above(block) {
-            self.children[fork] -= 1;
-        }
-    }
-
-    /// The fork whose counter a block is part of: only heads of chains are counted.
-    fn fork_above(&self, block: u32) -> Option<usize> {
-        if !self.closed || !self.topology.is_head(block) {
-            return None;
-        }
-        self.topology.parent(block).and_then(|parent| self.topology.fork(parent))
-    }
-
-    /// The resident block above, `None` without closure: whose protection changes with this block.
-    #[inline]
-    pub(crate) fn resident_parent(&self, block: u32) -> Option<u32> {
         if !self.closed {
             return None;
         }
-        self.topology.parent(block).filter(|&parent| self.holds(parent))
+        let parent = if self.topology.is_head(block) {
+            let fork = self.topology.fork_above_head(block)?;
+            self.children[fork] += 1;
+            if self.children[fork] > 1 {
+                return None; // protected already
+            }
+            self.topology.fork_block(fork)
+        } else {
+            block - 1
+        };
+        self.holds(parent).then_some(parent)
+    }
+
+    /// A block is resident no more. Returns the resident block that has lost its last child, with closure.
+    #[inline]
+    pub(crate) fn leave(&mut self, block: u32) -> Option<u32> {
+        debug_assert!(self.holds(block));
+        self.resident.clear(block);
+        self.len -= 1;
+        if !self.closed {
+            return None;
+        }
+        let parent = if self.topology.is_head(block) {
+            let fork = self.topology.fork_above_head(block)?;
+            self.children[fork] -= 1;
+            if self.children[fork] > 0 {
+                return None;
+            }
+            self.topology.fork_block(fork)
+        } else {
+            block - 1
+        };
+        (self.holds(parent) && !self.has_child(parent)).then_some(parent)
     }
 }
