@@ -213,9 +213,8 @@ impl RowSink {
 
     /// Refuses names that the caller gives and no row has: a misspelt name must not pass for an empty column.
     pub(crate) fn check_names(&self) -> Result<()> {
-        for ((ours, theirs), _) in
-            self.options.columns.iter().zip(&self.mapped_seen).filter(|(_, seen)| !**seen)
-        {
+        let mut mapped = self.options.columns.iter().zip(&self.mapped_seen);
+        if let Some(((ours, theirs), _)) = mapped.find(|(_, seen)| !**seen) {
             let message = format!("no row has a field {theirs}, which columns gives as {ours}");
             let hint = "check the name; names are compared letter by letter";
             return Err(self.notes.at(Error::trace("missing_field", message, hint), None));
