@@ -115,6 +115,16 @@ impl Notes {
         }
     }
 
+    /// Still more to say about a code that was noted.
+    pub(crate) fn also(&mut self, code: &str, more: &str) {
+        if let Some(note) = self.found.get_mut(&info(code).0) {
+            note.detail = Some(match note.detail.take() {
+                Some(detail) => format!("{detail}; {more}"),
+                None => more.to_owned(),
+            });
+        }
+    }
+
     pub(crate) fn has(&self, code: &str) -> bool {
         self.found.contains_key(&info(code).0)
     }
