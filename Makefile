@@ -25,7 +25,7 @@ help: ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Build, install and analyze a sample trace with two tiers
-	$(BIN)/kvreplay analyze traces/multi_turn.jsonl --tier "gpu=1000 blocks" --tier "cpu=4000 blocks,fill=victim"
+	$(BIN)/kvreplay analyze traces/multi_turn.jsonl --tier "gpu=300 blocks" --tier "cpu=900 blocks,fill=victim"
 
 build: $(VENV)/.built ## Build the release extension and install kvreplay into .venv
 
@@ -37,7 +37,7 @@ test-rust:
 	cargo test --workspace --exclude kvreplay-py --quiet
 
 test-python: dev
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 lint: dev ## Check format, lints, types, import directions and the stub
 	cargo fmt --check
@@ -63,7 +63,8 @@ bench-peers: build ## Compare CPU time with other tools on the same work
 fuzz: ## Run the Rust property tests on many new cases (FUZZ_CASES=20000, FUZZ_SEED=now)
 	PROPTEST_CASES=$(FUZZ_CASES) PROPTEST_RNG_SEED=$(FUZZ_SEED) cargo test --workspace --exclude kvreplay-py --release --quiet
 
-docs: dev ## Build the Rust documentation and run the doctests of both languages
+docs: dev ## Refresh the generated parts of the pages, build the Rust documentation, run all doctests
+	$(BIN)/python docs/refresh.py
 	RUSTDOCFLAGS="-D warnings" cargo doc --package kvreplay-core --no-deps --quiet
 	cargo test --package kvreplay-core --doc --quiet
 	$(BIN)/python -m pytest python -n 0

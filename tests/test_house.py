@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +53,20 @@ def tracked(*patterns: str) -> list[Path]:
     if listed.returncode:
         pytest.skip("not a git checkout")
     return [path for path in (ROOT / name for name in listed.stdout.splitlines()) if path.is_file()]
+
+
+def run(command: list[str | Path]) -> str:
+    """Standard output of a command that must succeed, with our own `kvreplay` on PATH, 80 columns wide."""
+    own = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [*map(str, command)],
+        env={**os.environ, "PATH": own, "COLUMNS": "80"},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
 
 
 def module_of(path: Path) -> list[str]:
@@ -172,12 +188,10 @@ def test_every_registered_name_has_a_page_and_every_page_a_name(registry: str, f
     assert pages == names
 
 
-def test_every_registered_table_has_a_section() -> None:
-    tables = pytest.importorskip("kvreplay.tables", reason="the package is not there")
-    page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
-    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
-    for table in tables.TABLES:
-        assert table.name in sections, table.name
+def test_the_generated_parts_of_the_pages_are_up_to_date() -> None:
+    check = [sys.executable, str(ROOT / "docs" / "refresh.py"), "--check"]
+    done = subprocess.run(check, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, f"run python docs/refresh.py\n{done.stdout}{done.stderr[-2000:]}"
 
 
 def test_links_between_pages_lead_somewhere() -> None:
@@ -201,6 +215,14 @@ def test_the_sample_traces_are_the_ones_listed() -> None:
         assert len(data) < 300_000, path.name
         assert f"| `{path.name}` |" in (folder / "README.md").read_text(encoding="utf-8"), path.name
         assert listed[path.name][:12] in (folder / "README.md").read_text(encoding="utf-8"), path.name
+
+
+def test_the_samples_are_what_the_generator_makes(tmp_path: Path) -> None:
+    run([ROOT / "traces" / "make.sh", tmp_path])
+    names = sorted(path.name for path in (ROOT / "traces").glob("*.jsonl"))
+    assert names == sorted(path.name for path in tmp_path.iterdir())
+    for name in names:
+        assert (tmp_path / name).read_bytes() == (ROOT / "traces" / name).read_bytes(), name
 
 
 def test_the_licence_is_the_unchanged_apache_licence() -> None:

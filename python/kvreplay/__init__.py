@@ -1,4 +1,4 @@
-"""Trace replay for LLM KV caches: what would a cache tier of this size serve of this trace?
+"""Trace replay for LLM KV caches: what a cache tier of some size would serve of a trace.
 
 The names below are loaded when first used: ``import kvreplay`` alone reads neither Polars nor pyarrow.
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from kvreplay.curve import ceiling, hit_curve, ratios, reuse_distance, reuse_runs, reuse_time
     from kvreplay.errors import ConfigError, KvreplayError, OutputError, TraceError
     from kvreplay.registries import admissions, fill_rules, formats, generators, policies, quality_codes
-    from kvreplay.replaying import ReplayResult, Tier, replay
+    from kvreplay.replaying import Tier, replay
     from kvreplay.report import Report, analyze
+    from kvreplay.results import ReplayResult
     from kvreplay.scanning import scan_trace
     from kvreplay.synthetic import generate
     from kvreplay.trace import Trace, read_trace
@@ -33,7 +34,7 @@ _HOME = {
     "KvreplayError": "errors",
     "OutputError": "errors",
     "Report": "report",
-    "ReplayResult": "replaying",
+    "ReplayResult": "results",
     "Tier": "replaying",
     "Trace": "trace",
     "TraceError": "errors",

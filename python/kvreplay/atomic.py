@@ -156,8 +156,8 @@ def _exchange(new: Path, old: Path) -> None:
         new.rename(old)
         return
     if not _renameat2(new, old):
-        # Without the call there is a moment with no target; the old one waits beside and is put back on
-        failure. aside = old.with_name(f".{old.name}.{_MARK}-{os.getpid()}.old")
+        # Without the call there is a moment with no target; the old one waits beside, put back on failure.
+        aside = old.with_name(f".{old.name}.{_MARK}-{os.getpid()}.old")
         old.rename(aside)
         try:
             new.rename(old)
@@ -175,4 +175,5 @@ def _renameat2(new: Path, old: Path) -> bool:
     if call is None:
         return False
     arguments = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(old), _RENAME_EXCHANGE)
-    return call(*(ctypes.c_char_p(a) if isinstance(a, bytes) else ctypes.c_int(a) for a in arguments)) == 0
+    typed = [ctypes.c_char_p(a) if isinstance(a, bytes) else ctypes.c_int(a) for a in arguments]
+    return int(call(*typed)) == 0

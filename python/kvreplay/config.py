@@ -105,7 +105,8 @@ def effective(
     """
     file, file_tiers = ({}, []) if path is None else load(path)
     options = {
-        name: _settle(name, option, flags.get(name), environ, file, path) for name, option in OPTIONS.items()
+        name: _settle(name, option, flag=flags.get(name), environ=environ, file=file, path=path)
+        for name, option in OPTIONS.items()
     }
     if tiers or path is None:
         return Settings(options, tiers, "flag" if tiers else "default")
@@ -115,6 +116,7 @@ def effective(
 def _settle(
     name: str,
     option: Option,
+    *,
     flag: Any,
     environ: Mapping[str, str],
     file: Mapping[str, Any],

@@ -14,7 +14,7 @@ from kvreplay import _core, calls, memory, units
 from kvreplay.errors import ConfigError, unknown
 from kvreplay.frames import frame, ratio
 from kvreplay.points import log_spaced
-from kvreplay.replaying import ReplayResult
+from kvreplay.results import ReplayResult
 from kvreplay.warmup import warmup_requests
 
 if TYPE_CHECKING:
@@ -118,11 +118,11 @@ def hit_curve(
             what=policy,
             hook=progress,
         )
-    return curve_frame(trace, policy, table, scale, warm)
+    return curve_frame(trace, policy, table, scale=scale, warm=warm)
 
 
 def curve_frame(
-    trace: Trace, policy: str, table: _core.Table, scale: units.Scale, warm: int | None = None
+    trace: Trace, policy: str, table: _core.Table, *, scale: units.Scale, warm: int | None = None
 ) -> pl.DataFrame:
     """The core's counts with the columns of :func:`hit_curve`."""
     totals = trace.core.totals()
@@ -132,14 +132,14 @@ def curve_frame(
         policy=pl.lit(policy, pl.String),
         capacity_tokens=capacity * scale.block_tokens,
         capacity_bytes=pl.lit(None, pl.Int64) if block_bytes is None else capacity * block_bytes,
-        block_hit_ratio=ratio(pl.col("hit_blocks"), pl.lit(totals["block_refs"])),
-        token_hit_ratio=ratio(pl.col("hit_tokens"), pl.lit(totals["input_tokens"])),
+        block_hit_ratio=ratio(pl.col("hit_blocks"), totals["block_refs"]),
+        token_hit_ratio=ratio(pl.col("hit_tokens"), totals["input_tokens"]),
     )
     schema = CURVE_SCHEMA
     if warm is not None:
         schema = schema | _WARM_SCHEMA
         tokens = int(trace.requests()["input_tokens"].slice(warm).sum())
-        out = out.with_columns(warm_token_hit_ratio=ratio(pl.col("warm_hit_tokens"), pl.lit(tokens)))
+        out = out.with_columns(warm_token_hit_ratio=ratio(pl.col("warm_hit_tokens"), tokens))
     return out.select(pl.col(name).cast(dtype) for name, dtype in schema.items()).sort("capacity_blocks")
 
 

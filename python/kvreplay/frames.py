@@ -30,6 +30,12 @@ def frame(table: _core.Table) -> pl.DataFrame:
     return out.with_columns(casts) if casts else out
 
 
-def ratio(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
-    """A ratio that is null where its denominator is zero."""
+def ratio(numerator: pl.Expr, denominator: pl.Expr | int) -> pl.Expr:
+    """A ratio that is null where its denominator is zero.
+
+    Polars divides a column by one number as a product with its reciprocal, which can be off by one ulp;
+    spread over a column, the number divides as everywhere else: equal ratios are equal to the last bit.
+    """
+    if isinstance(denominator, int):
+        denominator = pl.int_range(pl.len(), dtype=pl.Int64) * 0 + denominator
     return pl.when(denominator > 0).then(numerator / denominator).otherwise(None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from kvreplay import display
 from kvreplay.errors import ConfigError
 
@@ -11,10 +13,9 @@ _KEEP_FREE = 0.9
 def available_bytes() -> int | None:
     """Memory that can be had without swapping; ``None`` where the system does not say (not Linux)."""
     try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
+        for line in Path("/proc/meminfo").read_text("ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
     except (OSError, ValueError, IndexError):
         return None
     return None

@@ -108,6 +108,11 @@ def _batches(files: list[pq.ParquetFile], names: list[str]) -> Iterator[Any]:
             yield from file.iter_batches(batch_size=_BATCH_ROWS, use_threads=False)
 
 
+def release_memory() -> None:
+    """Give the decoder's buffers back: Arrow's allocator keeps them, and the replay needs room."""
+    pa.default_memory_pool().release_unused()
+
+
 def write_native(trace: _core.Trace, path: Path) -> None:
     """Write the native file: zstd, row groups of 65,536 rows, delta encoding for integers."""
     table, text = trace.native()
@@ -119,7 +124,8 @@ def write_native(trace: _core.Trace, path: Path) -> None:
         "kvreplay.trace": text,
     }
     schema = reader.schema.with_metadata(metadata)
-    integers, others = [], []
+    integers: list[str] = []
+    others: list[str] = []
     for field in schema:
         _leaves(field.type, field.name, integers, others)
     with pq.ParquetWriter(

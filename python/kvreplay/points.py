@@ -12,23 +12,33 @@ if TYPE_CHECKING:
 DEFAULT_POINTS = 32
 
 
-def log_spaced(last: int, points: int = DEFAULT_POINTS) -> list[int]:
-    """Distinct capacities from 1 to `last`, evenly spaced on a log scale.
+def log_spaced(last: int, points: int = DEFAULT_POINTS, *, decades: float | None = None) -> list[int]:
+    """Distinct capacities up to `last`, evenly spaced on a log scale.
 
-    All capacities when there are not more than `points`; empty when `last` is 0 (nothing is reused).
+    Parameters
+    ----------
+    last
+        The largest capacity; 0 (nothing is reused) gives no points.
+    points
+        How many; all capacities when there are not more.
+    decades
+        Start so many powers of ten below `last` rather than at 1.
 
     Examples
     --------
     >>> from kvreplay.points import log_spaced
     >>> log_spaced(1000, 7), log_spaced(3, 7), log_spaced(0)
     ([1, 3, 10, 32, 100, 316, 1000], [1, 2, 3], [])
+    >>> log_spaced(10**6, 3, decades=2)
+    [10000, 100000, 1000000]
     """
     if last <= points:
         return list(range(1, last + 1))
+    first = 1.0 if decades is None else max(1.0, last / 10**decades)
     out: list[int] = []
     for i in range(points):
-        value = round(last ** (i / (points - 1)))
-        out.append(max(value, out[-1] + 1) if out else 1)
+        value = round(first * (last / first) ** (i / (points - 1)))
+        out.append(max(value, out[-1] + 1) if out else value)
     out[-1] = last
     return out
 
@@ -41,6 +51,7 @@ def ratio(numerator: int | None, denominator: int) -> float | None:
 def curve_rows(
     policy: str,
     scale: Scale,
+    *,
     totals: Mapping[str, int],
     table: Mapping[str, list[Any]],
     warm_tokens: int | None = None,

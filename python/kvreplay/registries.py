@@ -20,7 +20,7 @@ def _frame(table: _core.Table) -> pl.DataFrame:
 
 
 def formats() -> pl.DataFrame:
-    """Trace formats that :func:`kvreplay.read_trace` knows: ``name``, ``doc``, ``parameters``, ``source``."""
+    """Trace formats that :func:`kvreplay.read_trace` knows: ``name``, ``doc``, ``example``, ``source``."""
     return _frame(_core.formats())
 
 
@@ -45,5 +45,5 @@ def fill_rules() -> pl.DataFrame:
 
 
 def quality_codes() -> pl.DataFrame:
-    """Codes that ``trace.quality`` can hold: ``name``, ``doc``, ``parameters``, ``source``."""
+    """Codes that ``trace.quality`` can hold: ``code``, ``severity``, ``message``, ``hint``."""
     return _frame(_core.quality_codes())

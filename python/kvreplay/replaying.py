@@ -73,7 +73,7 @@ class Tier:
     chunk_blocks: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or _NAME.fullmatch(self.name) is None:
+        if _NAME.fullmatch(str(self.name)) is None:
             raise ConfigError(
                 f"{self.name!r} is not a name for a tier",
                 hint="use letters, digits, _ . and -, for example gpu",
@@ -85,10 +85,10 @@ class Tier:
         for key, known in _CHOICES.items():
             if getattr(self, key) not in known:
                 raise unknown(f"{key} of tier {self.name}:", getattr(self, key), known)
-        chunk = self.chunk_blocks
-        if isinstance(chunk, bool) or not isinstance(chunk, int) or not 1 <= chunk <= _MAX_CHUNK_BLOCKS:
+        if not units.is_whole(self.chunk_blocks, 1, _MAX_CHUNK_BLOCKS):
             raise ConfigError(
-                f"chunk_blocks of tier {self.name} is {chunk!r}", hint="give a number of blocks from 1"
+                f"chunk_blocks of tier {self.name} is {self.chunk_blocks!r}",
+                hint="give a number of blocks from 1",
             )
 
     @classmethod
@@ -236,6 +236,4 @@ def replay(
         what="replaying",
         hook=progress,
     )
-    return ReplayResult(
-        core, trace=trace, tiers=resolved, scale=scale, warm=warm, per_request=per_request, events=events
-    )
+    return ReplayResult(core, trace=trace, scale=scale, warm=warm, per_request=per_request, events=events)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from kvreplay.errors import ConfigError, unknown
-from kvreplay.frames import frame, ratio
+from kvreplay.frames import frame
 
 if TYPE_CHECKING:
     from kvreplay import _core, units
@@ -42,8 +42,13 @@ TIERS_SCHEMA: dict[str, Any] = {
     "harmful_hits": pl.Int64,
     "saved_us": pl.Int64,
     "lifetime_years": pl.Float64,
+    "inserted_compute_blocks": pl.Int64,
+    "inserted_promotion_blocks": pl.Int64,
+    "inserted_demotion_blocks": pl.Int64,
+    "moved_up_blocks": pl.Int64,
+    "superseded_blocks": pl.Int64,
+    "peak_blocks": pl.Int64,
 }
-_WARM = {"warm_hit_tokens": pl.Int64, "warm_tier_share": pl.Float64}
 
 
 class ReplayResult:
@@ -54,7 +59,6 @@ class ReplayResult:
         core: _core.Replay,
         *,
         trace: Trace,
-        tiers: list[dict[str, Any]],
         scale: units.Scale,
         warm: int | None,
         per_request: bool,
@@ -62,7 +66,6 @@ class ReplayResult:
     ) -> None:
         self._core = core
         self._trace = trace
-        self._tiers = tiers
         self._scale = scale
         self._warm = warm
         self._per_request = per_request
@@ -72,10 +75,10 @@ class ReplayResult:
         shares = ", ".join(f"{row['tier']} {row['tier_share']}" for row in self.tiers.iter_rows(named=True))
         return f"<ReplayResult {len(self._trace):,} requests, tier shares: {shares}>"
 
-    @property
+    @cached_property
     def tier_names(self) -> list[str]:
         """Names of the tiers, fastest first."""
-        return [tier["name"] for tier in self._tiers]
+        return list(self._core.tiers().to_pydict()["tier"])
 
     @cached_property
     def tiers(self) -> pl.DataFrame:
@@ -86,17 +89,8 @@ class ReplayResult:
         look-up.
         """
         core = frame(self._core.tiers())
-        capacities = pl.Series("capacity_blocks", [tier["capacity_blocks"] for tier in self._tiers], pl.Int64)
-        settings = {key: [tier[key] for tier in self._tiers] for key in ("policy", "admission", "fill")}
-        input_tokens = self._trace.core.totals()["input_tokens"]
         block_bytes = self._scale.block_bytes
-        out = core.with_columns(
-            capacities,
-            *(pl.Series(key, values, pl.String) for key, values in settings.items()),
-            capacity_tokens=capacities * self._scale.block_tokens,
-            tier_conditional_hit_ratio=ratio(pl.col("hit_tokens"), pl.col("asked_tokens")),
-            tier_share=ratio(pl.col("hit_tokens"), pl.lit(input_tokens)),
-        )
+        out = core
         if block_bytes is not None:
             out = out.with_columns(
                 capacity_bytes=pl.col("capacity_blocks") * block_bytes,
@@ -140,7 +134,7 @@ class ReplayResult:
 
     @cached_property
     def events(self) -> pl.DataFrame:
-        """Every event (``events=True``), in order: ``request``, ``tier``, ``event``, ``block`` (id as given)."""
+        """Every event (``events=True``): ``request``, ``tier``, ``event``, ``block`` (id as given)."""
         if not self._events:
             raise ConfigError("events were not recorded", hint="replay with events=True")
         return frame(self._core.events())

@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
 from polars.io.plugins import register_io_source
 
 from kvreplay.trace import Trace, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import polars as pl
 
 _BATCH_ROWS = 65_536
 

@@ -11,6 +11,7 @@ import re
 import stat
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from kvreplay.errors import ConfigError, TraceError
@@ -77,7 +78,7 @@ def _several(sources: Iterable[object]) -> Text | Parquet:
 
 def _one(source: object) -> str | BinaryIO:
     if isinstance(source, str | os.PathLike):
-        return _path(os.fspath(cast("str", source)))
+        return _path(os.fsdecode(source))
     if hasattr(source, "read"):
         if hasattr(source, "encoding"):
             raise ConfigError("the file object is in text mode", hint='open it with mode "rb"')
@@ -89,8 +90,8 @@ def _one(source: object) -> str | BinaryIO:
 
 
 def _path(path: str) -> str | BinaryIO:
-    if isinstance(path, bytes):
-        path = os.fsdecode(path)
+    if not path:
+        raise ConfigError("the name of the trace is empty", hint="give a path, or - for standard input")
     if path == "-":
         return sys.stdin.buffer
     if _URL.match(path):
@@ -100,7 +101,7 @@ def _path(path: str) -> str | BinaryIO:
             file=path,
             hint="download the file first, or pipe it: curl -sL URL | kvreplay analyze -",
         )
-    if os.path.isdir(path):
+    if Path(path).is_dir():
         raise TraceError(
             f"{path}: is a directory",
             code="io",
@@ -114,15 +115,24 @@ def _is_parquet(source: str | BinaryIO) -> bool:
     """Look at the first bytes without taking them away from whoever reads later."""
     if isinstance(source, str):
         try:
-            if not stat.S_ISREG(os.stat(source).st_mode):
+            if not stat.S_ISREG(Path(source).stat().st_mode):
                 return False
-            with open(source, "rb") as file:
+            with Path(source).open("rb") as file:
                 return file.read(4) == _PARQUET_MAGIC
         except OSError:
             return False  # the reader reports it, with the file's name
-    if hasattr(source, "peek"):
-        return bool(source.peek(4)[:4] == _PARQUET_MAGIC) and source.seekable()
-    if not source.seekable():
+    seekable = getattr(source, "seekable", bool)()  # an object with read() alone will do
+    if hasattr(source, "peek") and not seekable:
+        if source.peek(4)[:4] == _PARQUET_MAGIC:
+            name = name_of(source)
+            raise TraceError(
+                f"{name}: a Parquet file cannot be read from a pipe: its index stands at its end",
+                code="io",
+                file=name,
+                hint="give the name of the file",
+            )
+        return False
+    if not seekable:
         return False
     at = source.tell()
     magic = source.read(4)

@@ -46,7 +46,7 @@ def split_outside(text: str, separator: str) -> list[str]:
 def unquote(text: str) -> str:
     """Strip spaces and one pair of quotes around a value."""
     text = text.strip()
-    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1]
     return text
 

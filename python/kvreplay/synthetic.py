@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvreplay import _core, calls
 from kvreplay.errors import ConfigError
 from kvreplay.trace import Trace
+from kvreplay.units import is_whole
 
 _MAX_REQUESTS = 2**31 - 1
 
@@ -52,8 +53,8 @@ def generate(
             raise ConfigError(f"{name} must be a number, not {value!r}", hint="see kvreplay list generators")
     numbers = {name: float(value) for name, value in parameters.items()}
     core = calls.run(
-        lambda _: _core.generate(
-            kind, requests=requests, seed=seed, block_tokens=block_tokens, parameters=numbers
+        lambda p: _core.generate(
+            kind, requests=requests, seed=seed, block_tokens=block_tokens, parameters=numbers, progress=p
         ),
         what="generating",
     )
@@ -61,5 +62,8 @@ def generate(
 
 
 def _check_whole(name: str, value: object, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ConfigError(f"{name} must be a whole number from {least} to {most}, not {value!r}", hint="")
+    if not is_whole(value, least, most):
+        raise ConfigError(
+            f"{name} must be a whole number from {least} to {most}, not {value!r}",
+            hint="see kvreplay list generators",
+        )

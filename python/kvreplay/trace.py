@@ -12,7 +12,7 @@ from kvreplay.errors import ConfigError, TraceError, unknown
 from kvreplay.sources import Parquet, Stream, Text, name_of, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import polars as pl
 
@@ -129,18 +129,34 @@ class Trace:
 
                 write_native(self._core, beside)
             else:
-                with open(beside, "wb") as file:
+                with beside.open("wb") as file:
                     self._write_mooncake(file, packed=os.fspath(path).endswith(".gz"))
 
     def _write_mooncake(self, file: BinaryIO, *, packed: bool) -> None:
         if not packed:
-            _core.write_mooncake(self._core, file)
+            self.write_rows(file)
             return
         import gzip
 
         # No name and no time in the header: equal traces give equal bytes.
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as pack:
-            _core.write_mooncake(self._core, cast("BinaryIO", pack))
+            self.write_rows(cast("BinaryIO", pack))
+
+    def write_rows(self, file: BinaryIO) -> None:
+        """Write the rows as Mooncake JSONL to an open binary file.
+
+        Raises
+        ------
+        OSError
+            As the file's own ``write``.
+        """
+        out = _Output(file)
+        try:
+            _core.write_mooncake(self._core, cast("BinaryIO", out))
+        except _core.TraceError:
+            if out.error is not None:
+                raise out.error from None
+            raise
 
     def select(self, expression: pl.Expr) -> Trace:
         """Keep the requests for which a Polars expression over the request columns is true.
@@ -206,6 +222,21 @@ class Trace:
         if not keep:
             raise ConfigError("no request is left", hint="keep more of the trace")
         return Trace(calls.run(lambda _: self._core.select(keep), what="selecting"))
+
+
+class _Output:
+    """A file that remembers why writing failed: the core knows the text of the error, not its number."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.error: OSError | None = None
+
+    def write(self, data: bytes) -> int:
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self.error = error
+            raise
 
 
 def _hash64(key: str, seed: int) -> int:
@@ -319,20 +350,18 @@ def _read_parquet(
     if len(files) > 1 or text is None:
         raise ConfigError("a native file holds a whole trace and cannot be joined", hint="join the originals")
     trace = calls.run(lambda _: _core.read_native(rows, text, file=file), what="reading", hook=hook)
+    parquet.release_memory()
     _check_native_options(trace, options, names[0])
     return trace
 
 
 def _check_options(block_tokens: int | None, columns: Mapping[str, str] | None) -> None:
-    if block_tokens is not None and (
-        isinstance(block_tokens, bool)
-        or not isinstance(block_tokens, int)
-        or not 1 <= block_tokens <= _MAX_BLOCK_TOKENS
-    ):
+    if block_tokens is not None and not units.is_whole(block_tokens, 1, _MAX_BLOCK_TOKENS):
         raise ConfigError(
             f"block_tokens must be a positive number, not {block_tokens!r}", hint="usual: 16 to 512"
         )
-    for ours, theirs in (columns or {}).items():
+    pairs: Iterable[tuple[object, object]] = (columns or {}).items()
+    for ours, theirs in pairs:
         if not isinstance(ours, str) or not isinstance(theirs, str):
             raise ConfigError(
                 f"columns maps names to names, not {ours!r} to {theirs!r}",

@@ -72,6 +72,11 @@ class Scale:
         return None if self.block_bytes is None else blocks * self.block_bytes
 
 
+def is_whole(value: object, least: int, most: int) -> bool:
+    """Whether a value from outside is an integer in a range (``True`` is not the number 1)."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
 def _number_and_unit(text: str, *, what: str) -> tuple[Decimal, str]:
     match = _SIZE.fullmatch(text.strip())
     if match is None:
@@ -223,7 +228,7 @@ def kv_bytes_per_token(model: object) -> int | None:
     if model is None:
         return None
     value = getattr(model, "kv_bytes_per_token", model)
-    if isinstance(value, bool) or not isinstance(value, int):
+    if not isinstance(value, int) or isinstance(value, bool):
         raise ConfigError(
             f"model must be the bytes of KV per token (an int), not {value!r}",
             hint="for Llama 3.1 8B in 16 bits this is 131072: 2 x 32 layers x 8 heads x 128 x 2 bytes",

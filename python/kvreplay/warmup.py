@@ -27,14 +27,15 @@ def warmup_requests(trace: Trace, warmup: float | str | None) -> int | None:
     """
     if warmup is None:
         return None
+    fraction: object = warmup
     if isinstance(warmup, str):
         try:
-            warmup = float(warmup)
+            fraction = float(warmup)
         except ValueError:
-            return _by_time(trace, duration_us(str(warmup), what="warmup"))
-    if isinstance(warmup, bool) or not isinstance(warmup, int | float) or not 0 <= warmup < 1:
+            return _by_time(trace, duration_us(warmup, what="warmup"))
+    if not isinstance(fraction, int | float) or isinstance(fraction, bool) or not 0 <= fraction < 1:
         raise ConfigError(f"warmup {warmup!r} is not a fraction below 1", hint=_HINT)
-    return math.floor(warmup * len(trace))
+    return math.floor(fraction * len(trace))
 
 
 def _by_time(trace: Trace, span_us: int) -> int:

@@ -15,7 +15,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "traces" / "multi_turn.jsonl"
 
-pytestmark = pytest.mark.slow
+# One worker builds the wheel for all of them.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -62,7 +63,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
 
 
 def test_the_source_archive_can_be_built_from(tmp_path: Path) -> None:
-    maturin("sdist", "--quiet", "--out", tmp_path)
+    maturin("sdist", "--out", tmp_path)
     (path,) = tmp_path.glob("kvreplay-*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}

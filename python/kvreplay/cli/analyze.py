@@ -11,7 +11,7 @@ from kvreplay.cli import console, gate, interrupt, options as o
 from kvreplay.config import effective
 
 
-def command(
+def command(  # noqa: PLR0913 - every option of the command
     traces: o.Traces,
     tier: o.Tiers = None,
     kv_bytes_per_token: o.KvBytes = None,
@@ -61,6 +61,9 @@ def _run(traces: list[str], flags: dict[str, object], specs: list[dict[str, str]
     from kvreplay.report import analyze
     from kvreplay.report.text import screen
 
+    if settings["out"] is not None:
+        import kvreplay.report.bundle  # noqa: F401 - loaded before the work: Ctrl-C then ends it cleanly
+
     interrupt.work_begins()
     tiers = o.make_tiers(settings.tiers)
     gates = [gate.parse(text) for text in settings["fail_if"]]
@@ -82,6 +85,8 @@ def _run(traces: list[str], flags: dict[str, object], specs: list[dict[str, str]
     if settings["out"] is not None:
         report.write(settings["out"], overwrite=settings["overwrite"])
     console.warn(report.warnings, quiet=settings["quiet"])
+    if settings["out"] is not None and not settings["quiet"]:
+        console.say(f"report: {settings['out']}")
     if settings["json"]:
         console.put_json(report.to_dict())
     elif not (settings["quiet"] and settings["out"] is not None):

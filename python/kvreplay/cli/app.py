@@ -52,7 +52,7 @@ def build(arguments: list[str]) -> typer.Typer:
     return app
 
 
-def _show_version(value: bool) -> None:  # noqa: FBT001 - typer's callback
+def _show_version(value: bool) -> None:
     if value:
         typer.echo(_core.__version__)
         raise typer.Exit

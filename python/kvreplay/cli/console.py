@@ -71,10 +71,8 @@ def put_trace(trace: Trace) -> None:
     OutputError
         As :func:`put`.
     """
-    from kvreplay import _core
-
     with _standard_output():
-        _core.write_mooncake(trace.core, sys.stdout.buffer)
+        trace.write_rows(sys.stdout.buffer)
         sys.stdout.flush()
 
 
@@ -132,8 +130,9 @@ def _draw(what: str, done: int, total: int) -> None:
         text = f"{what} [{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {100 * done // total} %"
     else:
         text = f"{what} {done:,}" if done else what
+    room = min(_BAR_WIDTH + 40, width() - 1)  # a line that wraps could not be drawn over
     try:
-        sys.stderr.write(f"\r{text:<{_BAR_WIDTH + 40}}" + ("\r" if done < 0 else ""))
+        sys.stderr.write(f"\r{text[:room]:<{room}}" + ("\r" if done < 0 else ""))
         sys.stderr.flush()
     except OSError:
         pass

@@ -98,7 +98,7 @@ def _document(
             table = lru.at(capacities)
         else:
             table = _policy(trace, name, capacities, warm, progress)
-        curve += curve_rows(name, scale, totals, table.to_pydict(), warm_tokens)
+        curve += curve_rows(name, scale, totals=totals, table=table.to_pydict(), warm_tokens=warm_tokens)
     return {
         "schema": SCHEMA,
         "version": _core.__version__,

@@ -88,7 +88,7 @@ def _look_up(name: str, report: Report) -> float | None:
     scope, ratio = (
         ("ceiling", name.removeprefix("ceiling.")) if name.startswith("ceiling.") else ("tiers", name)
     )
-    values = dict(table.filter(scope=scope).select("name", "value").iter_rows())
+    values: dict[str, float | None] = dict(table.filter(scope=scope).select("name", "value").iter_rows())
     if not values:
         raise ConfigError(
             f"{name} is a ratio of the tiers, and there are none", hint=f"give --tier, or use ceiling.{name}"
@@ -112,7 +112,8 @@ def _look_up_tier(name: str, report: Report) -> float | None:
     tier, _, column = rest.rpartition(".")  # a tier's name may hold dots, a column's does not
     if tier not in rows:
         raise unknown("tier in --fail-if", tier or rest, list(rows))
-    numbers = {key: value for key, value in rows[tier].items() if not isinstance(value, str)}
+    row: dict[str, float | str | None] = rows[tier]
+    numbers = {key: value for key, value in row.items() if not isinstance(value, str)}
     if column not in numbers:
         raise unknown("column in --fail-if", column, list(numbers))
     return numbers[column]

@@ -31,7 +31,7 @@ def command(
 ) -> None:
     """Say what is in a trace: sizes, lengths, and everything that was odd about its rows."""
     given = dict(locals())
-    import polars as _  # loaded before the work: Ctrl-C then ends it cleanly
+    import kvreplay.frames  # noqa: F401 - loaded before the work: Ctrl-C then ends it cleanly
 
     interrupt.work_begins()
     trace = o.read(traces, given, console.progress(quiet=bool(quiet)))

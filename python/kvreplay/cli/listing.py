@@ -14,14 +14,7 @@ from kvreplay.errors import unknown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_REGISTRIES: dict[str, Callable[[], _core.Table]] = {
-    "formats": _core.formats,
-    "generators": _core.generators,
-    "policies": _core.policies,
-    "admissions": _core.admissions,
-    "fill-rules": _core.fill_rules,
-    "quality-codes": _core.quality_codes,
-}
+_REGISTRIES = ["formats", "generators", "policies", "admissions", "fill-rules", "quality-codes"]
 NAMES = [*_REGISTRIES, "tables"]
 
 
@@ -34,7 +27,8 @@ def command(
     if what == "tables":
         rows = _tables()
     elif what in _REGISTRIES:
-        rows = console.rows_of(_REGISTRIES[what]())
+        registry: Callable[[], _core.Table] = getattr(_core, what.replace("-", "_"))
+        rows = console.rows_of(registry())
     else:
         raise unknown("list", what, NAMES)
     if json:
@@ -60,11 +54,10 @@ def _tables() -> list[dict[str, Any]]:
 def _text(rows: list[dict[str, Any]], width: int) -> str:
     lines: list[str] = []
     for row in rows:
-        lines.append(row["name"])
-        for key in ("doc", "parameters", "source"):
-            if row[key]:
-                label = "" if key == "doc" else f"{key}: "
-                lines += textwrap.wrap(
-                    f"{label}{row[key]}", width, initial_indent="    ", subsequent_indent="    "
-                )
+        (_, name), *facts = row.items()
+        lines.append(name)
+        for key, value in facts:
+            if value:
+                text = value if key in ("doc", "message") else f"{key}: {value}"
+                lines += textwrap.wrap(text, width, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines)

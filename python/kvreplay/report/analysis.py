@@ -80,12 +80,16 @@ class Report:
     @cached_property
     def curve(self) -> list[dict[str, Any]]:
         """The LRU curve at 32 log-spaced capacities."""
+        return self.curve_at(log_spaced(self._study.curve.last_capacity_blocks))
+
+    def curve_at(self, capacities: list[int]) -> list[dict[str, Any]]:
+        """The LRU curve at some capacities (blocks), as rows of :func:`kvreplay.hit_curve`."""
         study = self._study
-        capacities = log_spaced(study.curve.last_capacity_blocks)
         warm = None
         if study.warm is not None:
             warm = int(study.trace.requests()["input_tokens"].slice(study.warm).sum())
-        return curve_rows("lru", study.scale, study.totals, study.curve.at(capacities).to_pydict(), warm)
+        table = study.curve.at(capacities).to_pydict()
+        return curve_rows("lru", study.scale, totals=study.totals, table=table, warm_tokens=warm)
 
     def to_dict(self) -> dict[str, Any]:
         """The document of ``kvreplay analyze --json``."""

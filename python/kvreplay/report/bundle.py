@@ -32,17 +32,13 @@ def write_bundle(report: Report, directory: str | os.PathLike[str], *, overwrite
         tables = beside / "tables"
         tables.mkdir()
         for name, frame in report.tables.items():
-            try:
-                write(
-                    frame,
-                    tables / f"{name}.parquet",
-                    schema=report.schemas[name].schema_name,
-                    spec=spec,
-                    trace_sha256=report.info["sha256"],
-                )
-            except pl.exceptions.PolarsError as error:
-                # Polars wraps the system's error; the bundle treats both alike.
-                raise OSError(str(error)) from error
+            write(
+                frame,
+                tables / f"{name}.parquet",
+                schema=report.schemas[name].schema_name,
+                spec=spec,
+                trace_sha256=report.info["sha256"],
+            )
         (beside / "report.json").write_text(
             json.dumps(manifest(report), indent=1, allow_nan=False) + "\n", "utf-8"
         )

@@ -6,13 +6,13 @@ from html import escape
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from kvreplay import _core, display
 from kvreplay.report import svg
-from kvreplay.report.text import heading
+from kvreplay.report.text import heading, tier_rows
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from kvreplay.report.analysis import Report
 
 # Long tables are for the files; the page shows their head and says so.
@@ -25,7 +25,7 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .wide { overflow-x: auto; }
 th, td { padding: .2rem .7rem; border-bottom: 1px solid var(--soft); text-align: right; white-space: nowrap; }
-th:first-child, td:first-child, td.text { text-align: left; }
+th:first-child, td:first-child, .text { text-align: left; }
 td.text { white-space: normal; }
 svg { width: 100%; height: auto; } svg text { font-size: 11px; fill: currentColor; }
 .grid { stroke: var(--soft); } .curve { fill: none; stroke: var(--line); stroke-width: 2; }
@@ -52,11 +52,7 @@ def fragment(report: Report) -> str:
     parts += [f'<p class="warning">{escape(w["code"])}: {escape(w["text"])}</p>' for w in report.warnings]
     parts.append("<ul>" + "".join(f"<li>{escape(line['text'])}</li>" for line in report.verdict) + "</ul>")
     if "tiers" in report.tables:
-        # What this version does not compute is null in the file and left out here.
-        tiers = report.tables["tiers"]
-        parts.append(
-            _table("Tiers", tiers.select(c for c in tiers.columns if tiers[c].null_count() < tiers.height))
-        )
+        parts.append("<h2>Tiers</h2>" + _plain_table(tier_rows(report)))
     parts.append(f"<h2>One LRU cache by capacity</h2>{_curve(report)}")
     parts.append(_table("Hit ratios by definition", report.tables["ratios"]))
     return "\n".join(parts)
@@ -81,16 +77,32 @@ def _curve(report: Report) -> str:
 
 
 def _details(report: Report) -> str:
-    shown = {"tiers", "ratios", "requests"}
+    shown = {"ratios", "requests"}
     return "\n".join(
-        _table(f"Table {name}", frame, note=report.schemas[name].doc)
+        _table(f"Table {name}", _computed(frame), note=report.schemas[name].doc)
         for name, frame in report.tables.items()
         if name not in shown
     )
 
 
+def _computed(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns that hold anything: what this version does not compute is null in the file."""
+    return frame.select(name for name in frame.columns if frame[name].null_count() < max(frame.height, 1))
+
+
+def _plain_table(rows: list[list[str]]) -> str:
+    head, *body = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
+    lines = [head.replace("td>", "th>"), *body]
+    return '<div class="wide"><table>' + "".join(f"<tr>{line}</tr>" for line in lines) + "</table></div>"
+
+
 def _table(title: str, frame: pl.DataFrame, *, note: str = "") -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in frame.columns)
+    head = "".join(
+        f'<th class="text">{escape(name)}</th>'
+        if frame[name].dtype == pl.String
+        else f"<th>{escape(name)}</th>"
+        for name in frame.columns
+    )
     rows = "".join(
         "<tr>" + "".join(_cell(name, value) for name, value in zip(frame.columns, row, strict=True)) + "</tr>"
         for row in frame.head(_MOST_ROWS).iter_rows()

@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from kvreplay import display
+from kvreplay.points import log_spaced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from kvreplay.report.analysis import Report
 
 _CURVE_ROWS = 8
+_CURVE_DECADES = 3
 _LEAST_WIDTH = 24
+_LEAST_COLUMNS = 2
 
 
 def screen(report: Report, *, width: int) -> str:
@@ -29,7 +32,7 @@ def screen(report: Report, *, width: int) -> str:
     width = max(width, _LEAST_WIDTH)
     blocks = [heading(report.info, width), _verdict(report, width)]
     if "tiers" in report.tables:
-        blocks.append(section("Tiers", _tiers(report), width))
+        blocks.append(section("Tiers", tier_rows(report), width))
     if report.curve:
         blocks.append(section("One LRU cache by capacity", _curve(report), width))
     blocks.append(section("Hit ratios by definition", _ratios(report), width))
@@ -71,7 +74,7 @@ def section(title: str, rows: Sequence[Sequence[str]], width: int) -> str:
     """
     columns = len(rows[0])
     widths = [max(len(row[i]) for row in rows) for i in range(columns)]
-    while columns > 2 and sum(widths[:columns]) + 2 * (columns - 1) > width:
+    while columns > _LEAST_COLUMNS and sum(widths[:columns]) + 2 * (columns - 1) > width:
         columns -= 1
     lines = [title]
     for row in rows:
@@ -80,7 +83,8 @@ def section(title: str, rows: Sequence[Sequence[str]], width: int) -> str:
     return "\n".join(lines)
 
 
-def _tiers(report: Report) -> list[list[str]]:
+def tier_rows(report: Report) -> list[list[str]]:
+    """What each tier serves and how well it is used, a heading first, what is computed last."""
     rows = [["tier", "capacity", "tokens", "serves", "of asked", "stored", "never read", "bytes"]]
     for row in report.tables["tiers"].iter_rows(named=True):
         unread = row["dead_on_arrival_blocks"]
@@ -109,10 +113,10 @@ def _share(part: int | None, whole: int | None) -> str:
 
 
 def _curve(report: Report) -> list[list[str]]:
-    """About eight of the 32 points, the last one included."""
-    points = report.curve
-    step = max(1, -(-len(points) // _CURVE_ROWS))
-    chosen = points[::-1][::step][::-1]
+    """Eight capacities over the last three decades; below, caches are too small to matter."""
+    points = report.curve_at(
+        log_spaced(report.curve[-1]["capacity_blocks"], _CURVE_ROWS, decades=_CURVE_DECADES)
+    )
     ceiling = points[-1]["hit_tokens"]
     rows = [["blocks", "tokens", "serves", "of ceiling", "bytes"]]
     rows += [
@@ -123,7 +127,7 @@ def _curve(report: Report) -> list[list[str]]:
             _share(point["hit_tokens"], ceiling),
             display.size(point["capacity_bytes"]),
         ]
-        for point in chosen
+        for point in points
     ]
     return rows
 

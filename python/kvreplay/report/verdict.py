@@ -119,7 +119,8 @@ def _lost(study: Study) -> dict[str, Any] | None:
 def _window(study: Study) -> dict[str, Any] | None:
     """Say where the trace is too short to price longer retention."""
     growth = study.growth
-    reasons, evidence = [], {}
+    reasons: list[str] = []
+    evidence: dict[str, Any] = {}
     if growth.height > _QUARTERS:
         then, now = (_growth_ratio(growth.row(at, named=True)) for at in (_QUARTERS - 1, growth.height - 1))
         if then is not None and now is not None:
@@ -154,9 +155,9 @@ def _never_full(study: Study) -> list[str]:
 def _definition(study: Study) -> dict[str, Any]:
     rules = [name for name in ("last_token", "full_blocks_only") if study.rules.get(name)]
     text = (
-        "Numbers are token_hit_ratio: tokens in the longest leading run of resident blocks / all input tokens, "
-        "cold start counted. The trace is replayed as ONE cache, right for one engine or perfect affinity; "
-        "replicas with caches of their own hit less."
+        "Numbers are token_hit_ratio: tokens in the longest leading run of resident blocks / all input "
+        "tokens, cold start counted. The trace is replayed as ONE cache, right for one engine or perfect "
+        "affinity; replicas with caches of their own hit less."
     )
     if rules:
         text += f" Rules in force: {', '.join(rules)}."

@@ -1,4 +1,4 @@
-"""What the reader of a report must know before the numbers: doubtful rows, and tiers that cannot be judged."""
+"""What the reader of a report must know first: doubtful rows, and tiers that cannot be judged."""
 
 from __future__ import annotations
 

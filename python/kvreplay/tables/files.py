@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
+
 from kvreplay import _core
 
 if TYPE_CHECKING:
@@ -43,14 +45,16 @@ def write(frame: pl.DataFrame, path: Path, *, schema: str, spec: str, trace_sha2
     OSError
         When it cannot be written.
     """
-    frame.write_parquet(
+    metadata = {
+        "kvreplay.schema": schema,
+        "kvreplay.version": _core.__version__,
+        "kvreplay.spec": spec,
+        "kvreplay.trace_sha256": trace_sha256,
+    }
+    # pyarrow rather than Polars: its files carry the metadata where both libraries look for it.
+    pq.write_table(
+        frame.to_arrow().replace_schema_metadata(metadata),
         path,
         compression="zstd",
         row_group_size=ROW_GROUP_ROWS,
-        metadata={
-            "kvreplay.schema": schema,
-            "kvreplay.version": _core.__version__,
-            "kvreplay.spec": spec,
-            "kvreplay.trace_sha256": trace_sha256,
-        },
     )

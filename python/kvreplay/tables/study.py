@@ -89,7 +89,9 @@ class Study:
     def growth(self) -> pl.DataFrame:
         """Requests, tokens, ceiling hits and distinct blocks up to the end of each twentieth of the time."""
         table = calls.run(
-            lambda _: _core.window_growth(self.trace.core, capacities=[], windows=WINDOWS), what="windows"
+            lambda p: _core.window_growth(self.trace.core, capacities=[], windows=WINDOWS, progress=p),
+            what="windows",
+            hook=self.progress,
         )
         return frame(table).sort("window")
 
@@ -106,11 +108,13 @@ class Study:
             what="opt",
             hook=self.progress,
         )
-        return curve_frame(self.trace, "opt", table, self.scale, self.warm)
+        return curve_frame(self.trace, "opt", table, scale=self.scale, warm=self.warm)
 
     def lru_at(self, capacities: list[int]) -> pl.DataFrame:
         """The LRU curve at some capacities, with the columns of :func:`kvreplay.hit_curve`."""
-        return curve_frame(self.trace, "lru", self.curve.at(sorted(set(capacities))), self.scale, self.warm)
+        return curve_frame(
+            self.trace, "lru", self.curve.at(sorted(set(capacities))), scale=self.scale, warm=self.warm
+        )
 
     def ceiling(self, name: str) -> float | None:
         """One of the ceiling's ratios by name; ``None`` where it has no value or does not exist."""

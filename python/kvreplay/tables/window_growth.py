@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def _build(study: Study) -> pl.DataFrame:
     growth = study.growth
-    series = [("ceiling", None, growth["ceiling_hit_tokens"])]
+    series: list[tuple[str, str | None, pl.Series]] = [("ceiling", None, growth["ceiling_hit_tokens"])]
     if study.result is not None:
         requests = study.result.requests
         ends = growth["requests"]

@@ -1,7 +1,7 @@
 //! Block references per second of every policy on a generated trace, one tier, both modes.
 //!
-//! `cargo bench --bench replay` prints criterion's wall times; set `KVREPLAY_BENCH_CPU=1` for CPU seconds,
-//! which neighbours on the same cores disturb less.
+//! `cargo bench --bench replay` prints criterion's wall times; set `KVREPLAY_BENCH_CPU=all` (or a policy's name)
+//! for CPU seconds, which neighbours on the same cores disturb less.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use kvreplay_core::hierarchy::TierSpec;
@@ -68,7 +68,7 @@ fn policies(c: &mut Criterion) {
     let trace = trace(100_000);
     let totals = trace.totals();
     let capacity = u64::from(trace.forest.blocks()) / 16;
-    let cpu = std::env::var_os("KVREPLAY_BENCH_CPU").is_some();
+    let cpu = std::env::var("KVREPLAY_BENCH_CPU").ok();
     eprintln!(
         "{} block references, {} distinct, {capacity} blocks",
         totals.block_refs,
@@ -85,13 +85,17 @@ fn policies(c: &mut Criterion) {
             let tier = TierSpec { policy: policy.name.to_owned(), closure, ..TierSpec::new("t", capacity) };
             let spec = ReplaySpec { mode, ..ReplaySpec::new(vec![tier]) };
             let run = || replay(&trace, &spec, &Progress::default()).unwrap().tiers[0].counters.served;
-            if cpu {
+            if let Some(only) = &cpu {
+                if only != "all" && only != policy.name {
+                    continue;
+                }
                 let hits = run();
                 let before = cpu_seconds();
-                for _ in 0..5 {
+                let runs = 8;
+                for _ in 0..runs {
                     assert_eq!(run(), hits);
                 }
-                let rate = totals.block_refs as f64 * 5.0 / (cpu_seconds() - before) / 1e6;
+                let rate = totals.block_refs as f64 * f64::from(runs) / (cpu_seconds() - before) / 1e6;
                 eprintln!("{label:8} {:16} {rate:8.1} M refs/s  hits {hits}", policy.name);
             } else {
                 group.bench_function(policy.name, |b| b.iter(run));

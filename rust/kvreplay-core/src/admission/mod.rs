@@ -5,7 +5,13 @@
 //! tier's, not the filter's (`semantics.md` section 6).
 
 mod always;
+mod doubling;
+mod min_count;
+mod min_prefix_depth;
 mod registry;
+mod second_touch;
+mod sketch;
+mod tracker;
 
 pub use registry::{FILTERS, FilterInfo, build};
 

@@ -1,6 +1,6 @@
 //! The one list of admission filters.
 
-use super::{Filter, always};
+use super::{Filter, always, doubling, min_count, min_prefix_depth, second_touch, sketch};
 use crate::error::Result;
 use crate::policy::Build;
 use crate::policy::spec::{Args, Param, Spec, unknown};
@@ -24,7 +24,14 @@ pub struct FilterInfo {
 }
 
 /// Every filter.
-pub const FILTERS: &[FilterInfo] = &[always::INFO];
+pub const FILTERS: &[FilterInfo] = &[
+    always::INFO,
+    min_count::INFO,
+    doubling::INFO,
+    sketch::INFO,
+    second_touch::INFO,
+    min_prefix_depth::INFO,
+];
 
 /// Builds the filter a spec names.
 ///

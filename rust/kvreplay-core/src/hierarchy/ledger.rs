@@ -1,8 +1,8 @@
 //! The books of a tier: counters, and for each resident unit whether it was read and since when it is there.
 
 use super::Counters;
-use crate::policy::Room;
 use crate::policy::parts::BitSet;
+use crate::policy::{Move, Room};
 use crate::trace::Run;
 
 /// Why a unit was stored.
@@ -40,6 +40,25 @@ impl Ledger {
         }
     }
 
+    /// Whether a unit's time of arrival is not kept.
+    pub(super) fn counts_only(&self) -> bool {
+        self.since.is_none()
+    }
+
+    /// [`Ledger::store`] and [`Ledger::depart`] for moves in order, where times are not kept.
+    pub(super) fn record(&mut self, moves: &[Move]) {
+        let (mut evicted, mut dead) = (0, 0);
+        for &Move { block, victim } in moves {
+            self.unread.set(block);
+            if let Some(victim) = victim {
+                evicted += 1;
+                dead += u64::from(self.unread.get(victim));
+            }
+        }
+        self.counters.evicted += evicted;
+        self.counters.dead_on_arrival += dead;
+    }
+
     pub(super) fn count(&mut self, cause: Cause, units: u64) {
         let counters = &mut self.counters;
         counters.admitted += units;
@@ -62,11 +81,6 @@ impl Ledger {
     /// A run of units was served.
     pub(super) fn read_run(&mut self, run: Run) {
         self.unread.clear_range(run.start, run.len);
-    }
-
-    /// One unit was served.
-    pub(super) fn read(&mut self, unit: u32) {
-        self.unread.clear(unit);
     }
 
     /// The counters with what only the end can tell.

@@ -174,7 +174,7 @@ impl<'a> Hierarchy<'a> {
             let path = &self.paths[tier.space];
             tier.policy.begin(path.units, request.now_us);
             tier.clip(path);
-            while let Some(unit) = self.tiers[k].policy.expired() {
+            while let Some(unit) = self.tiers[k].expired() {
                 self.tiers[k].take(unit);
                 self.tiers[k].ledger.counters.evicted += 1;
                 self.tiers[k].ledger.counters.expired += 1;

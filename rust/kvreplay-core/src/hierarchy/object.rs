@@ -1,9 +1,10 @@
 //! Object mode: every block an access of its own (`semantics.md` section 4). One tier.
 
-use super::ledger::Cause;
+use super::ledger::{Cause, Ledger};
 use super::{EventKind, Events, Hierarchy, Request};
 use crate::admission::Offer;
 use crate::policy::{Move, Stored};
+use crate::trace::Run;
 
 impl Hierarchy<'_> {
     /// Accesses the blocks of a request one by one, root first. `served` tells the leading run afterwards.
@@ -75,25 +76,49 @@ impl Hierarchy<'_> {
         let misses = hits.len() as u64 - count;
         counters.offered += misses;
         tier.ledger.count(Cause::Compute, moves.len() as u64);
-        // A hit block that leaves later in the same request was read; a block stored again was not.
-        let path = &self.paths[0];
-        let units = path.runs.iter().flat_map(|run| run.start..run.start + run.len);
-        let mut moves_left = moves;
+        if events.on || !tier.ledger.counts_only() {
+            self.replay_accesses(request, hits, moves, events);
+        } else {
+            // A hit block that leaves later in the same request was read; a block stored again was not.
+            read_hits(&mut tier.ledger, &self.paths[0].runs, hits);
+            self.record(0, moves, request, events);
+        }
+        let counters = &mut self.tiers[0].ledger.counters;
+        counters.no_room = counters.offered - counters.admitted - counters.rejected_filter;
+    }
+
+    /// Books and events access by access.
+    fn replay_accesses(&mut self, request: &Request, hits: &[bool], moves: &[Move], events: &mut Events) {
+        let units = self.paths[0].runs.iter().flat_map(|run| run.start..run.start + run.len);
         let units: Vec<(u32, bool)> = units.zip(hits.iter().copied()).collect();
+        let mut moves = moves.iter();
+        let mut next = moves.next();
         for (unit, hit) in units {
             if hit {
-                self.tiers[0].ledger.read(unit);
+                self.tiers[0].ledger.read_run(Run { start: unit, len: 1 });
                 self.log(events, request, 0, EventKind::Hit, unit);
-            } else if let Some((first, rest)) = moves_left.split_first()
-                && first.block == unit
-            {
-                self.record(0, std::slice::from_ref(first), request, events);
-                moves_left = rest;
+            } else if let Some(done) = next.filter(|done| done.block == unit) {
+                self.record(0, std::slice::from_ref(done), request, events);
+                next = moves.next();
             } else {
                 self.log(events, request, 0, EventKind::Reject, unit);
             }
         }
-        let counters = &mut self.tiers[0].ledger.counters;
-        counters.no_room = counters.offered - counters.admitted - counters.rejected_filter;
+    }
+}
+
+/// Marks hit blocks as read, a stretch at a time.
+fn read_hits(ledger: &mut Ledger, runs: &[Run], mut hits: &[bool]) {
+    for run in runs {
+        let (here, rest) = hits.split_at(run.len as usize);
+        hits = rest;
+        let mut at = 0;
+        for stretch in here.chunk_by(|a, b| a == b) {
+            let len = stretch.len() as u32;
+            if stretch[0] {
+                ledger.read_run(Run { start: run.start + at, len });
+            }
+            at += len;
+        }
     }
 }

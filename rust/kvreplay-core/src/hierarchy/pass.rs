@@ -48,6 +48,12 @@ impl Hierarchy<'_> {
 
     /// Books and events of moves made by a policy itself.
     pub(super) fn record(&mut self, k: usize, moves: &[Move], request: &Request, events: &mut Events) {
+        let tier = &mut self.tiers[k];
+        tier.ledger.counters.peak = tier.ledger.counters.peak.max(u64::from(tier.room.len()));
+        if !events.on && tier.ledger.counts_only() {
+            tier.ledger.record(moves);
+            return;
+        }
         for &Move { block, victim } in moves {
             self.tiers[k].ledger.store(block, request.index);
             if let Some(victim) = victim {
@@ -57,9 +63,6 @@ impl Hierarchy<'_> {
             }
             self.log(events, request, k, EventKind::Insert, block);
         }
-        let tier = &mut self.tiers[k];
-        let peak = &mut tier.ledger.counters.peak;
-        *peak = (*peak).max(u64::from(tier.room.len()));
     }
 
     /// Block by block, each eviction handed down at once.

@@ -93,6 +93,11 @@ impl<'a> Tier<'a> {
         policy::take(&mut *self.policy, &mut self.room, unit);
     }
 
+    /// A unit past its time.
+    pub(super) fn expired(&mut self) -> Option<u32> {
+        self.policy.expired(&self.room)
+    }
+
     /// Stores an absent unit.
     pub(super) fn put(&mut self, unit: u32) -> Stored {
         policy::store(&mut *self.policy, &mut self.room, unit)

@@ -22,6 +22,9 @@ use std::collections::{BTreeSet, HashSet};
 /// `no_rows` when nothing usable was read; the findings that make a trace unusable; under `strict` the
 /// first row that would be rejected or repaired.
 pub(super) fn finish(mut sink: RowSink, format: &str) -> Result<Trace> {
+    if !sink.notes.is_stopped() && (sink.rejected_rows > 0 || !sink.rows.node.is_empty()) {
+        sink.check_names()?;
+    }
     sink.finish_notes();
     let RowSink {
         options,

@@ -1,5 +1,6 @@
 //! A source as a sliding window of bytes: bounded buffers, whatever the size of the file.
 
+use super::prefetch::{Ended, Stream};
 use super::source::Unpacked;
 use crate::error::{Error, Result};
 use crate::progress::Progress;
@@ -13,7 +14,7 @@ const SLACK_BYTES: usize = 16;
 
 /// The bytes of a source that are in memory: `bytes()[begin..end]`, followed by [`SLACK_BYTES`] line ends.
 pub(crate) struct Input<'p> {
-    unpacked: Unpacked,
+    stream: Stream,
     progress: &'p Progress,
     /// Bytes of the sources before this one.
     before_bytes: u64,
@@ -26,7 +27,7 @@ pub(crate) struct Input<'p> {
 impl<'p> Input<'p> {
     pub(crate) fn new(unpacked: Unpacked, progress: &'p Progress, before_bytes: u64) -> Self {
         let buffer = vec![0; WINDOW_BYTES + SLACK_BYTES];
-        Self { unpacked, progress, before_bytes, buffer, begin: 0, end: 0, eof: false }
+        Self { stream: Stream::new(unpacked), progress, before_bytes, buffer, begin: 0, end: 0, eof: false }
     }
 
     /// What is in memory and not consumed, and where it begins in [`Self::bytes`].
@@ -58,7 +59,7 @@ impl<'p> Input<'p> {
         if self.eof {
             return Ok(false);
         }
-        self.progress.advance_to(self.before_bytes + self.unpacked.bytes_read())?;
+        self.progress.advance_to(self.before_bytes + self.stream.bytes_read())?;
         let held = self.end - self.begin;
         self.buffer.copy_within(self.begin..self.end, 0);
         (self.begin, self.end) = (0, held);
@@ -82,7 +83,7 @@ impl<'p> Input<'p> {
         let room = self.buffer.len() - SLACK_BYTES;
         // Fill what a decoder or pipe gives in small pieces: rows cost more to split than bytes to read.
         while self.end < room {
-            let got = self.unpacked.read(&mut self.buffer[self.end..room])?;
+            let got = self.stream.read(&mut self.buffer[self.end..room])?;
             if got == 0 {
                 self.eof = true;
                 break;
@@ -96,13 +97,13 @@ impl<'p> Input<'p> {
         Ok(self.end > held || !self.eof)
     }
 
-    /// Members of the archive and why it was cut, known at the end.
-    pub(crate) fn archive(&self) -> (u64, Option<&str>) {
-        (self.unpacked.members, self.unpacked.cut.as_deref())
+    /// What the archive was like, known at the end.
+    pub(crate) fn ended(&self) -> &Ended {
+        self.stream.ended()
     }
 
     /// Bytes taken from the source.
     pub(crate) fn bytes_read(&self) -> u64 {
-        self.unpacked.bytes_read()
+        self.stream.bytes_read()
     }
 }

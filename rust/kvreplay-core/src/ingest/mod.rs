@@ -22,6 +22,7 @@ mod namespace;
 mod notes;
 mod options;
 mod order;
+mod prefetch;
 mod row;
 mod rows;
 mod sessions;
@@ -48,6 +49,7 @@ use crate::progress::Progress;
 use crate::trace::Trace;
 use format::Format;
 use input::Input;
+use prefetch::Ended;
 use rows::RowSink;
 
 /// Reads sources, one after the other, as one trace.
@@ -104,14 +106,13 @@ fn read_one(
         format::detect(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head), &sink.options)
     });
     (format.read)(&mut input, sink)?;
-    let (members, cut) = input.archive();
-    if members > 1 {
+    let Ended { members, cut } = input.ended();
+    if *members > 1 {
         let place = Some(sink.place(1));
         sink.notes.mention("many_members", 1, place, Some(&format!("{members} members")));
     }
-    let cut = cut.map(str::to_owned);
     if let Some(why) = cut {
-        sink.notes.note("cut_archive", 1, None, Some(&why))?;
+        sink.notes.note("cut_archive", 1, None, Some(why))?;
     }
     Ok((format, input.bytes_read()))
 }

@@ -201,6 +201,11 @@ impl Places {
         Place { file: place.file, line: place.line + u64::from(row - first) }
     }
 
+    /// The place of the first row.
+    pub(crate) fn first(&self) -> Option<Place> {
+        self.runs.first().map(|run| run.1)
+    }
+
     /// The rows `keep` (ascending) alone.
     pub(crate) fn pick(&self, keep: &[u32]) -> Self {
         let mut out = Self::default();

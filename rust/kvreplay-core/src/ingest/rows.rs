@@ -138,7 +138,10 @@ pub(crate) struct RowSink {
     pub(crate) lengths_only: bool,
     /// Rejected rows that state an input length and no blocks.
     pub(crate) unhashed_rows: u64,
+    /// Rows whose blocks were renamed because sessions share a prefix.
+    pub(crate) shared_prefixes: u64,
     owners: BTreeMap<ScopeKey, u32>,
+    sessions: u64,
     session_names: BTreeMap<String, u64>,
     media: Option<(Place, u64)>,
     scope_columns: Vec<u16>,
@@ -148,6 +151,8 @@ pub(crate) struct RowSink {
     header_block_tokens: Option<u32>,
     header_local: bool,
     key: Key,
+    /// Which of `options.columns` some row has.
+    mapped_seen: Vec<bool>,
 }
 
 impl RowSink {
@@ -164,7 +169,9 @@ impl RowSink {
             hints: Hints::default(),
             lengths_only: false,
             unhashed_rows: 0,
+            shared_prefixes: 0,
             owners: BTreeMap::new(),
+            sessions: 0,
             session_names: BTreeMap::new(),
             media: None,
             scope_columns: Vec::new(),
@@ -173,6 +180,7 @@ impl RowSink {
             header_block_tokens: None,
             header_local: false,
             key: Key::default(),
+            mapped_seen: vec![false; options.columns.len()],
         };
         let names: Vec<String> = match &options.namespace {
             Namespace::Auto => AUTO_NAMESPACE.iter().map(|&name| name.to_owned()).collect(),
@@ -215,8 +223,9 @@ impl RowSink {
         name.split('.').next().unwrap_or(name).to_owned()
     }
 
-    /// A name for a session that no session before it has: `name`, `name#2`, ...
-    pub(crate) fn fresh_session(&mut self, name: &str) -> String {
+    /// The number of a session from 1, and a name that no session before it has: `name`, `name#2`, ...
+    pub(crate) fn fresh_session(&mut self, name: &str) -> (u64, String) {
+        self.sessions += 1;
         let mut count = self.session_names.get(name).copied().unwrap_or(0);
         loop {
             count += 1;
@@ -224,7 +233,7 @@ impl RowSink {
             if count == 1 || !self.session_names.contains_key(&fresh) {
                 self.session_names.insert(fresh.clone(), 1);
                 self.session_names.insert(name.to_owned(), count);
-                return fresh;
+                return (self.sessions, fresh);
             }
         }
     }
@@ -241,6 +250,9 @@ impl RowSink {
 
     /// What a key of the file is to us.
     pub(crate) fn field(&mut self, name: &str) -> Field {
+        if let Some(at) = self.options.columns.iter().position(|(_, theirs)| theirs == name) {
+            self.mapped_seen[at] = true;
+        }
         let Some((ours, rank)) = fields::resolve(name, &self.options.columns) else {
             let known = self.rows.columns.iter().position(|column| column.name == name);
             return known.map_or(Field::Foreign, |at| Field::Group { column: at as u16, rank: u8::MAX });
@@ -263,6 +275,24 @@ impl RowSink {
         };
         let unit = TimeUnit::of_field(name).filter(|_| matches!(slot, Slot::Time | Slot::Delay));
         Field::Slot { slot, rank, unit }
+    }
+
+    /// Refuses names that the caller gives and no row has: a misspelt name must not pass for an empty column.
+    pub(crate) fn check_names(&self) -> Result<()> {
+        let mut mapped = self.options.columns.iter().zip(&self.mapped_seen);
+        if let Some(((ours, theirs), _)) = mapped.find(|(_, seen)| !**seen) {
+            let message = format!("no row has a field {theirs}, which columns gives as {ours}");
+            let hint = "check the name; names are compared letter by letter";
+            return Err(self.notes.at(Error::trace("missing_field", message, hint), None));
+        }
+        if let Namespace::Columns(_) = &self.options.namespace {
+            let columns = self.namespace_columns.iter().map(|&at| &self.rows.columns[at as usize]);
+            if let Some(column) = columns.into_iter().find(|column| column.texts.is_empty()) {
+                let message = format!("namespace: no row has a value of {}", column.name);
+                return Err(Error::config(message, "leave it out, or check the name of the column"));
+            }
+        }
+        Ok(())
     }
 
     /// A column of the file's own, as long as there are few.
@@ -378,6 +408,11 @@ impl RowSink {
 
     /// Says at the end what was counted on the way.
     pub(crate) fn finish_notes(&mut self) {
+        if self.shared_prefixes > 0 {
+            let count = self.shared_prefixes;
+            self.notes.mention("local_scope", count, self.rows.places.first(), None);
+            self.notes.also("local_scope", "blocks of tools and system are shared (shared_prefix=tool+system)");
+        }
         if let Some((place, count)) = self.media.take() {
             self.notes.mention("mixed_namespaces", count, Some(place), Some("images without a key"));
             let detail = format!(

@@ -1,11 +1,12 @@
 //! Where bytes come from: files and readers, plain, gzip or zstd (recognised by content, not by name).
 
+use super::prefetch::Ended;
 use crate::error::{Error, Result};
-use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// One input: a name for messages and the bytes behind it.
 pub struct Source {
@@ -62,7 +63,7 @@ impl Source {
     pub(crate) fn open(self) -> Result<Unpacked> {
         let name = self.name;
         let failed = |error: &io::Error, name: &str| io_error(error).at(name, None);
-        let reader: Box<dyn Read> = match self.place {
+        let reader: Box<dyn Read + Send> = match self.place {
             Place::Reader(reader, _) => reader,
             Place::Path(path) => {
                 if path.is_dir() {
@@ -72,8 +73,8 @@ impl Source {
                 Box::new(File::open(path).map_err(|e| failed(&e, &name))?)
             }
         };
-        let watch = Rc::new(Watch::default());
-        let mut raw = BufReader::with_capacity(1 << 17, Watched { reader, watch: Rc::clone(&watch) });
+        let watch = Arc::new(Watch::default());
+        let mut raw = BufReader::with_capacity(1 << 17, Watched { reader, watch: Arc::clone(&watch) });
         let packing = packing_of(raw.fill_buf().map_err(|e| failed(&e, &name))?);
         Ok(Unpacked { watch, stream: Stream::Between(raw), packing, members: 0, cut: None })
     }
@@ -106,22 +107,22 @@ fn packing_of(head: &[u8]) -> Packing {
 /// What the raw reader has seen: decoders hide whether the file or its packing is at fault.
 #[derive(Default)]
 struct Watch {
-    bytes: Cell<u64>,
-    failed: Cell<bool>,
+    bytes: AtomicU64,
+    failed: AtomicBool,
 }
 
 struct Watched {
-    reader: Box<dyn Read>,
-    watch: Rc<Watch>,
+    reader: Box<dyn Read + Send>,
+    watch: Arc<Watch>,
 }
 
 impl Read for Watched {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let got = self.reader.read(out);
         match &got {
-            Ok(n) => self.watch.bytes.set(self.watch.bytes.get() + *n as u64),
+            Ok(n) => drop(self.watch.bytes.fetch_add(*n as u64, Ordering::Relaxed)),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => self.watch.failed.set(true),
+            Err(_) => self.watch.failed.store(true, Ordering::Relaxed),
         }
         got
     }
@@ -139,22 +140,41 @@ enum Stream {
 
 /// The decompressed bytes of a source.
 pub(crate) struct Unpacked {
-    watch: Rc<Watch>,
+    watch: Arc<Watch>,
     stream: Stream,
     packing: Packing,
     /// Members (gzip) or frames (zstd) begun.
-    pub(crate) members: u64,
+    members: u64,
     /// Why the archive ended before its end.
-    pub(crate) cut: Option<String>,
+    cut: Option<String>,
+}
+
+/// How far a source is read, wherever that happens.
+pub(crate) struct Opened(Arc<Watch>);
+
+impl Opened {
+    /// Bytes taken from the source so far.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.0.bytes.load(Ordering::Relaxed)
+    }
 }
 
 impl Unpacked {
-    /// Bytes taken from the source so far.
-    pub(crate) fn bytes_read(&self) -> u64 {
-        self.watch.bytes.get()
+    pub(crate) fn opened(&self) -> Opened {
+        Opened(Arc::clone(&self.watch))
     }
 
-    /// Reads into `out`; 0 = the end. A damaged archive ends there, with [`Self::cut`] set.
+    /// Whether the bytes come out of an archive.
+    pub(crate) fn is_packed(&self) -> bool {
+        self.packing != Packing::Plain
+    }
+
+    /// What is known at the end.
+    pub(crate) fn end(self) -> Ended {
+        Ended { members: self.members, cut: self.cut }
+    }
+
+    /// Reads into `out`; 0 = the end. A damaged archive ends there, which [`Self::end`] says.
     ///
     /// # Errors
     /// `io` when the source itself fails.
@@ -180,7 +200,7 @@ impl Unpacked {
                 }
                 Ok(n) => return Ok(n),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if self.watch.failed.get() || self.packing == Packing::Plain => {
+                Err(e) if self.watch.failed.load(Ordering::Relaxed) || self.packing == Packing::Plain => {
                     return Err(io_error(&e));
                 }
                 Err(e) => {

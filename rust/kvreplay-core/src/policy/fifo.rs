@@ -39,7 +39,7 @@ impl Policy for Fifo {
         Stored::Done { victim }
     }
 
-    fn remove(&mut self, block: u32) {
+    fn remove(&mut self, block: u32, _: &Room<'_>) {
         self.queue.remove(&self.slots, block);
     }
 

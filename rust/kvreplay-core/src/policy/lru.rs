@@ -41,7 +41,7 @@ impl Policy for Lru {
         Stored::Done { victim }
     }
 
-    fn remove(&mut self, block: u32) {
+    fn remove(&mut self, block: u32, _: &Room<'_>) {
         self.queue.remove(&self.slots, block);
     }
 

@@ -3,11 +3,24 @@
 //! A policy decides who leaves; it knows nothing of requests, tiers or counters. The tier asks it through
 //! [`Policy`], a contract over dense block numbers.
 
+mod arc;
 mod fifo;
+mod gdsf;
+mod lfu;
 mod lru;
+mod lruk;
 pub mod parts;
+mod random;
+mod recompute_cost;
 mod registry;
+mod s3fifo;
+mod sieve;
+mod slru;
 pub mod spec;
+mod tail_lru;
+mod ttl;
+mod twoq;
+mod wtinylfu;
 
 pub use parts::{Closure, Room, Topology};
 pub use registry::{Build, POLICIES, PolicyInfo, build, is_opt};
@@ -50,7 +63,7 @@ pub trait Policy: Send {
     fn insert(&mut self, block: u32, room: &Room<'_>) -> Stored;
 
     /// A resident block is taken away without eviction (moved to another tier, expired).
-    fn remove(&mut self, block: u32);
+    fn remove(&mut self, block: u32, room: &Room<'_>);
 
     /// The last resident child of a block has left (`true`) or a first one came (`false`).
     /// Called with closure only, and perhaps again without a change.
@@ -68,7 +81,8 @@ pub trait Policy: Send {
     }
 
     /// A resident block whose time is over, asked before look-up until there is none.
-    fn expired(&mut self) -> Option<u32> {
+    fn expired(&mut self, room: &Room<'_>) -> Option<u32> {
+        let _ = room;
         None
     }
 
@@ -131,7 +145,7 @@ pub fn store<P: Policy + ?Sized>(policy: &mut P, room: &mut Room<'_>, block: u32
 
 /// Takes a resident block away and brings the room and the protection of its parent up to date.
 pub fn take<P: Policy + ?Sized>(policy: &mut P, room: &mut Room<'_>, block: u32) {
-    policy.remove(block);
+    policy.remove(block, room);
     room.leave(block);
     expose_parent(policy, room, block);
 }

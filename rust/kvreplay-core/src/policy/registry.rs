@@ -2,7 +2,10 @@
 
 use super::parts::Topology;
 use super::spec::{Args, Param, Spec, unknown};
-use super::{Policy, fifo, lru};
+use super::{
+    Policy, arc, fifo, gdsf, lfu, lru, lruk, random, recompute_cost, s3fifo, sieve, slru, tail_lru, ttl,
+    twoq, wtinylfu,
+};
 use crate::error::Result;
 
 /// What a policy is built for.
@@ -45,7 +48,23 @@ pub struct PolicyInfo {
 }
 
 /// Every policy.
-pub const POLICIES: &[PolicyInfo] = &[lru::INFO, fifo::INFO];
+pub const POLICIES: &[PolicyInfo] = &[
+    lru::INFO,
+    fifo::INFO,
+    lfu::INFO,
+    lruk::INFO,
+    slru::INFO,
+    twoq::INFO,
+    arc::INFO,
+    s3fifo::INFO,
+    sieve::INFO,
+    wtinylfu::INFO,
+    gdsf::INFO,
+    recompute_cost::INFO,
+    tail_lru::INFO,
+    ttl::INFO,
+    random::INFO,
+];
 
 /// Builds the policy a spec names.
 ///

@@ -23,6 +23,27 @@ pub struct Point {
 }
 
 /// Exact LRU hits at every capacity (8 bytes per owner run, twice that for warm requests).
+///
+/// ```
+/// use kvreplay_core::Progress;
+/// use kvreplay_core::stack::Curve;
+/// use kvreplay_core::trace::{ForestBuilder, Kinds, Origin, Quality, Requests, Tail, Trace};
+///
+/// let (mut builder, mut requests) = (ForestBuilder::new(), Requests::default());
+/// for path in [&[1, 2, 3][..], &[1, 2, 4], &[9, 10, 11], &[1, 2, 3]] {
+///     requests.node.push(builder.push(0, path, Kinds::Numbers)?);
+///     requests.input_tokens.push(48);
+///     requests.output_tokens.push(1);
+/// }
+/// let (forest, ids) = builder.finish();
+/// let trace = Trace::new(forest, ids, requests, 16, Tail::Ceil, Origin::default(), Quality::default());
+///
+/// let curve = Curve::of(&trace, None, &Progress::default())?;
+/// let hits: Vec<u64> = curve.at(&[1, 2, 4, 5, 7]).iter().map(|point| point.hit_blocks).collect();
+/// assert_eq!(hits, [1, 2, 3, 4, 5]);
+/// assert_eq!((curve.breakpoints(), curve.last_capacity_blocks()), (5, 7));
+/// # Ok::<(), kvreplay_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Curve {
     block_tokens: u32,
@@ -175,7 +196,8 @@ fn point(all: &mut Cursor<'_>, warm: Option<&mut Cursor<'_>>, capacity_blocks: u
 pub fn points_table(points: impl IntoIterator<Item = Point>, warm: bool) -> Table {
     let (mut capacity, mut blocks, mut tokens, mut warm_tokens) = (vec![], vec![], vec![], vec![]);
     for point in points {
-        capacity.push(point.capacity_blocks as i64);
+        // A capacity is whatever the caller asked for; the counts are sums over a trace in memory.
+        capacity.push(i64::try_from(point.capacity_blocks).unwrap_or(i64::MAX));
         blocks.push(point.hit_blocks as i64);
         tokens.push(point.hit_tokens as i64);
         if warm {

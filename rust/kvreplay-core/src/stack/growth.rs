@@ -83,15 +83,15 @@ fn window_ends(trace: &Trace, windows: usize) -> Vec<(usize, Option<i64>)> {
 /// blocks), `distinct_blocks`. A request belongs to the first window that ends at or after its arrival.
 ///
 /// # Errors
-/// A configuration error for 0 or more than a million windows; else as [`pass`].
+/// A configuration error for 0 or more than 100,000 windows; else as [`pass`].
 pub fn window_growth(
     trace: &Trace,
     capacities: &[u64],
     windows: usize,
     progress: &Progress,
 ) -> Result<Table> {
-    if windows == 0 || windows > 1_000_000 {
-        return Err(Error::config(format!("{windows} windows"), "use a number of windows from 1 to 1000000"));
+    if windows == 0 || windows > 100_000 {
+        return Err(Error::config(format!("{windows} windows"), "use a number of windows from 1 to 100000"));
     }
     let ends = window_ends(trace, windows);
     let mut grow = Grow {

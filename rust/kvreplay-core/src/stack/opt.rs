@@ -7,13 +7,12 @@
 //!
 //! **State.** `kept[u]`, the number of resident blocks whose next use is request `u`, says everything:
 //!
-//! *All blocks whose next use is `u` lie on the path of `u`, and at any time the resident ones among them
-//! are the shallowest ones among them.* Assume blocks `x` above `y` on that path, both with next use `u`, `y`
-//! resident and `x` not. Every request that holds `y` holds `x`, so `x` was last held no earlier than `y`,
-//! say by request `o`; from `o` on both have next use `u`, and `x` was a candidate to be kept. It was dropped
-//! at `o` or later; at that moment `y` had next use `u` as well (nobody held it between `o` and `u` without
-//! changing its next use away from `u`) and was resident, or it could not be resident now, being kept only
-//! when it is held or already resident. Same next use and deeper, `y` must have been dropped first.
+//! *All blocks whose next use is `u` lie on the path of `u`, and the resident ones among them are always the
+//! shallowest ones.* Assume that of two such blocks the deeper, `y`, is resident and the shallower, `x`, is
+//! not. Every request that holds `y` holds `x`, so `x` was last held by some request `o` no earlier than `y` was,
+//! and since `o` both have next use `u`. `x` was a candidate at `o`, so it was dropped at `o` or later. `y` was not
+//! held after `o` (or `x` would have been), and a block enters the cache only when it is held, so `y` was a
+//! candidate at that moment too and was kept: the same next use, deeper, and kept. That contradicts the tie rule.
 //!
 //! *So the hit of request `u` is `kept[u]`*: just before `u`, every block of its path that was ever seen has
 //! next use `u`, these are the first blocks of the path, and the resident ones are the shallowest of them:

@@ -2,8 +2,8 @@
 //!
 //! Each path of [`Paths`] holds a list of intervals, shallowest first, each with the request that owns its
 //! blocks. A request takes the first `n` blocks of a few paths: it pops the intervals it covers, shortens
-//! the one it cuts and pushes its own. The first interval of a path lies in the path's own entry, the
-//! others in a pool with a free list; an interval starts where the one above it ends.
+//! the one it cuts and pushes its own. An interval starts where the one above it ends. Most paths have one
+//! interval, which lies in the path's own entry; longer lists lie in a pool with a free list.
 
 use super::counts::Counts;
 use super::paths::{NO_PATH, Paths};
@@ -18,6 +18,9 @@ const NONE: u32 = u32::MAX;
 /// Requests between two looks at the wish to cancel.
 const STRIDE: usize = 4096;
 
+/// Marks a path with several intervals; depths stay below it.
+const LIST: u32 = 1 << 31;
+
 /// Blocks with one owner, up to depth `end` of the path.
 #[derive(Debug, Clone, Copy)]
 struct Interval {
@@ -26,20 +29,25 @@ struct Interval {
     next: u32,
 }
 
-const EMPTY: Interval = Interval { owner: NONE, end: 0, next: NONE };
+/// The intervals of a path: most have one, kept here; else `owner` is the place of the first in the pool.
+#[derive(Debug, Clone, Copy)]
+struct Top {
+    owner: u32,
+    end: u32,
+}
 
 /// The owners of all blocks.
 #[derive(Debug)]
 struct Owners {
-    /// First interval per path; owner [`NONE`] if no block of it was seen.
-    top: Vec<Interval>,
+    /// Per path; owner [`NONE`] if no block of it was seen.
+    top: Vec<Top>,
     pool: Vec<Interval>,
     free: u32,
 }
 
 impl Owners {
     fn new(paths: usize) -> Self {
-        Self { top: vec![EMPTY; paths], pool: Vec::new(), free: NONE }
+        Self { top: vec![Top { owner: NONE, end: 0 }; paths], pool: Vec::new(), free: NONE }
     }
 
     fn store(&mut self, interval: Interval) -> u32 {
@@ -63,9 +71,12 @@ impl Owners {
     /// Gives the blocks of a path from depth `from` (its start) to `end` to `request`, telling `taken` the
     /// owner and number of blocks of each interval. Returns the depth up to which they had owners.
     fn take(&mut self, path: u32, from: u32, end: u32, request: u32, mut taken: impl FnMut(u32, u32)) -> u32 {
-        let mut interval = self.top[path as usize];
-        let mut at = from;
-        let mut rest = NONE;
+        let Top { owner, end: last } = self.top[path as usize];
+        let mut interval = match last & LIST {
+            0 => Interval { owner, end: last, next: NONE },
+            _ => self.release(owner),
+        };
+        let (mut at, mut rest) = (from, NONE);
         while interval.owner != NONE {
             if interval.end > end {
                 taken(interval.owner, end - at);
@@ -81,7 +92,10 @@ impl Owners {
             }
             interval = self.release(rest);
         }
-        self.top[path as usize] = Interval { owner: request, end, next: rest };
+        self.top[path as usize] = match rest {
+            NONE => Top { owner: request, end },
+            next => Top { owner: self.store(Interval { owner: request, end, next }), end: LIST },
+        };
         at
     }
 }
@@ -116,11 +130,12 @@ impl<R: Recorder + ?Sized> Joiner<'_, R> {
 
 /// Replays the trace once against an endless LRU stack and tells `recorder` every owner run.
 ///
-/// Time O(runs + requests) times a logarithm, whatever the number of blocks; memory about 30 bytes per
+/// Time O(runs + requests) times a logarithm, whatever the number of blocks; memory about 20 bytes per
 /// request beside the trace and the recorder.
 ///
 /// # Errors
-/// [`Error::Cancelled`]; `too_many_requests` for a trace of 2^32 - 1 requests or more.
+/// [`Error::Cancelled`]; `too_many_requests` for a trace of 2^32 - 1 requests or more, `too_many_blocks` for a
+/// path of 2^31 blocks or more.
 pub fn pass<R: Recorder + ?Sized>(trace: &Trace, recorder: &mut R, progress: &Progress) -> Result<()> {
     progress.start(trace.len() as u64);
     walk(trace, recorder, progress)
@@ -128,14 +143,8 @@ pub fn pass<R: Recorder + ?Sized>(trace: &Trace, recorder: &mut R, progress: &Pr
 
 /// [`pass`] without announcing the amount of work.
 pub(super) fn walk<R: Recorder + ?Sized>(trace: &Trace, recorder: &mut R, progress: &Progress) -> Result<()> {
-    if trace.len() >= NONE as usize {
-        return Err(Error::trace(
-            "too_many_requests",
-            format!("the trace has {} requests, more than {}", trace.len(), NONE - 1),
-            "split the trace by time and analyse the parts",
-        ));
-    }
     let (forest, nodes) = (&trace.forest, &trace.requests.node);
+    check_size(forest, nodes.len())?;
     let paths = Paths::new(forest, nodes);
     let mut owners = Owners::new(forest.chains());
     let mut counts = Counts::new(nodes.len());
@@ -159,9 +168,30 @@ pub(super) fn walk<R: Recorder + ?Sized>(trace: &Trace, recorder: &mut R, progre
         }
         joiner.flush();
         recorder.request(request, known);
-        counts.add(request, blocks);
+        counts.push(blocks);
     }
     progress.advance_to(nodes.len() as u64)
+}
+
+/// Refuses what the 32-bit state of the pass cannot hold.
+fn check_size(forest: &Forest, requests: usize) -> Result<()> {
+    let deepest = (0..forest.chains() as u32)
+        .map(|c| u64::from(forest.depth(c)) + u64::from(forest.chain_len(c)))
+        .max();
+    let deepest = deepest.unwrap_or(0);
+    if requests >= NONE as usize {
+        let message = format!("the trace has {requests} requests, more than {}", NONE - 1);
+        return Err(Error::trace(
+            "too_many_requests",
+            message,
+            "split the trace by time and analyse the parts",
+        ));
+    }
+    if deepest >= u64::from(LIST) {
+        let message = format!("a request lists {deepest} blocks, more than {}", LIST - 1);
+        return Err(Error::trace("too_many_blocks", message, "use a larger block size"));
+    }
+    Ok(())
 }
 
 /// The pieces `(path, depth of its end)` of a node's path, deepest first.

@@ -26,8 +26,8 @@ impl Ramps {
             // Runs that touch in the stack are one ramp.
             Some(last) if *last == run.above => *last = end,
             _ => {
-                self.starts.push(run.above);
-                self.ends.push(end);
+                push(&mut self.starts, run.above);
+                push(&mut self.ends, end);
             }
         }
         let size = trace.block_tokens_of(run.request as usize);
@@ -90,6 +90,14 @@ impl Ramps {
     pub(super) fn last(&self) -> u32 {
         self.ends.last().copied().unwrap_or(0)
     }
+}
+
+/// Grows by an eighth: these lists are most of the memory of a long trace, and doubling wastes half of it.
+fn push(list: &mut Vec<u32>, value: u32) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(list.len() / 8 + 1024);
+    }
+    list.push(value);
 }
 
 /// Evaluates ramps at capacities in ascending order.

@@ -88,7 +88,7 @@ pub fn ratios(trace: &Trace, hit_blocks: &[u32]) -> Vec<Ratio> {
             "request_full_hit_ratio",
             sums.full_hits,
             sums.requests,
-            "requests hit in all listed blocks, of which there is one / requests",
+            "requests whose listed blocks all hit (and that list at least one) / requests",
         ),
         Ratio {
             name: "mean_request_token_hit_ratio",

@@ -48,6 +48,9 @@ fn columns_replace_the_names_of_a_format() {
     assert_eq!(trace.requests.input_tokens, [16]);
     assert_eq!(paths(&trace), [[Id::Text("a")]]);
     assert_eq!(column(&trace, "tenant"), [Some("x")]);
+    let columns = vec![("tenant".to_owned(), "whom".to_owned())];
+    let error = read_err(row("0", 16, "[1],\"who\":\"x\""), &ReadOptions { columns, ..sixteen() });
+    assert_eq!(error.message, "no row has a field whom, which columns gives as tenant");
     for (pairs, part) in [
         (vec![("nothing", "n")], "there is no field nothing"),
         (vec![("time", "a"), ("time", "b")], "given twice"),
@@ -399,6 +402,11 @@ fn namespaces_of_models_adapters_salts() {
     assert_eq!(with(Namespace::None), 1);
     assert_eq!(with(Namespace::Columns(vec!["tenant".to_owned()])), 3);
     assert_eq!(with(Namespace::Columns(vec!["cache_salt".to_owned(), "tenant".to_owned()])), 4);
+    let namespace = Namespace::Columns(vec!["tenants".to_owned()]);
+    let error = try_read(text.as_str(), &ReadOptions { namespace, ..sixteen() }).unwrap_err();
+    assert!(
+        matches!(error, Error::Config { message, .. } if message == "namespace: no row has a value of tenants")
+    );
     let namespace = Namespace::Columns(vec!["hash_ids".to_owned()]);
     assert!(matches!(try_read(text, &ReadOptions { namespace, ..sixteen() }), Err(Error::Config { .. })));
 }

@@ -2,14 +2,22 @@
 
 mod bit_set;
 mod bit_tree;
+mod ghost;
+mod greedy_dual;
+mod heap;
 mod queue;
 mod room;
+mod sketch;
 mod topology;
 
 pub use bit_set::BitSet;
 pub use bit_tree::BitTree;
+pub use ghost::Ghost;
+pub use greedy_dual::GreedyDual;
+pub use heap::Heap;
 pub use queue::Queue;
 pub use room::{Closure, Room};
+pub use sketch::Sketch;
 pub use topology::Topology;
 
 /// No block: the mark of an empty slot.

@@ -1,26 +1,27 @@
 //! A queue of blocks in order of arrival, oldest to newest, that finds the oldest block allowed to leave.
 //!
-//! Blocks sit in a growing array of slots; a removed block leaves an empty slot, and the array is packed
-//! when it is full. Appending and passing over a run of blocks is sequential memory, which a linked list
-//! is not. A tree of bits marks the slots whose block is *exposed* (no resident child), so blocks that
-//! closure protects are never walked over. Guarded blocks are set aside when a search meets them and
-//! return when the guard changes.
+//! Blocks sit in a ring of slots; a removed block leaves an empty slot, and the ring is packed when it is
+//! full. Appending and passing over a run of blocks is sequential memory, which a linked list is not. A
+//! tree of bits marks the slots whose block is *exposed* (no resident child), so blocks that closure
+//! protects are never walked over. Guarded blocks are set aside when a search meets them and return when
+//! the guard changes.
 //!
 //! The slot of a block lies in an array shared by all queues of a policy, since a block is in one queue
-//! at a time: four bytes per distinct block.
+//! at a time: four bytes per distinct block, and at most eight more per block in the queue.
 
 use super::{BitTree, NONE, Room};
 
 /// A queue. All methods take `slots`, the array of slots per block.
 #[derive(Debug, Clone)]
 pub struct Queue {
+    /// Blocks by slot; the live ones lie in `head .. tail`, going round, and both ends are live.
     ring: Vec<u32>,
-    /// Slots the array may have before it is packed.
-    room: usize,
-    exposed: BitTree,
-    /// No live slot lies below.
-    first: usize,
+    head: usize,
+    tail: usize,
     len: u32,
+    exposed: BitTree,
+    /// A place in the order (the hand of SIEVE): a slot, [`OLDEST`] until set.
+    mark: usize,
     aside: Vec<u32>,
     epoch: u64,
 }
@@ -33,16 +34,20 @@ impl Default for Queue {
 
 const SMALLEST: usize = 64;
 
+/// The mark of the oldest end.
+const OLDEST: usize = usize::MAX;
+
 impl Queue {
     /// An empty queue.
     #[must_use]
     pub fn new() -> Self {
         Self {
-            ring: Vec::new(),
-            room: SMALLEST,
-            exposed: BitTree::new(SMALLEST),
-            first: 0,
+            ring: vec![NONE; SMALLEST],
+            head: 0,
+            tail: 0,
             len: 0,
+            exposed: BitTree::new(SMALLEST),
+            mark: OLDEST,
             aside: Vec::new(),
             epoch: 0,
         }
@@ -56,23 +61,39 @@ impl Queue {
     }
 
     /// Whether there are none.
+    #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
+    #[inline]
+    fn after(&self, slot: usize) -> usize {
+        if slot + 1 == self.ring.len() { 0 } else { slot + 1 }
+    }
+
+    #[inline]
+    fn before(&self, slot: usize) -> usize {
+        if slot == 0 { self.ring.len() - 1 } else { slot - 1 }
+    }
+
     /// Appends a block at the newest end.
     #[inline]
     pub fn push(&mut self, slots: &mut [u32], block: u32, exposed: bool) {
-        if self.ring.len() == self.room {
+        let mut slot = self.tail;
+        let mut next = self.after(slot);
+        // One slot stays free, so that equal ends mean an empty queue.
+        if next == self.head {
             self.pack(slots);
+            slot = self.tail;
+            next = self.after(slot);
         }
-        let slot = self.ring.len();
-        self.ring.push(block);
+        self.ring[slot] = block;
         slots[block as usize] = slot as u32;
         if exposed {
             self.exposed.set(slot);
         }
+        self.tail = next;
         self.len += 1;
     }
 
@@ -84,6 +105,15 @@ impl Queue {
         self.ring[slot] = NONE;
         self.exposed.clear(slot);
         self.len -= 1;
+        if slot == self.head {
+            while self.head != self.tail && self.ring[self.head] == NONE {
+                self.head = self.after(self.head);
+            }
+        } else if self.after(slot) == self.tail {
+            while self.head != self.tail && self.ring[self.before(self.tail)] == NONE {
+                self.tail = self.before(self.tail);
+            }
+        }
     }
 
     /// Moves a block of this queue to the newest end.
@@ -104,30 +134,98 @@ impl Queue {
         }
     }
 
+    /// The oldest block, whether it may leave or not.
+    #[inline]
+    #[must_use]
+    pub fn oldest_any(&self) -> Option<u32> {
+        (self.len > 0).then(|| self.ring[self.head])
+    }
+
     /// The oldest block that may leave.
     #[inline]
     pub fn oldest(&mut self, slots: &[u32], room: &Room<'_>) -> Option<u32> {
-        self.next_from(slots, room, 0)
+        if self.len > 0 && self.exposed.get(self.head) && !room.guards(self.ring[self.head]) {
+            return Some(self.ring[self.head]);
+        }
+        self.search(slots, room, self.head)
     }
 
-    /// The oldest block that may leave, not older than the one at `slot`.
-    pub fn next_from(&mut self, slots: &[u32], room: &Room<'_>, slot: usize) -> Option<u32> {
+    /// The oldest block that may leave among those newer than `block`.
+    pub fn oldest_after(&mut self, slots: &[u32], room: &Room<'_>, block: u32) -> Option<u32> {
+        let next = self.after(slots[block as usize] as usize);
+        self.search(slots, room, next)
+    }
+
+    /// The oldest block that may leave at or after the mark.
+    pub fn oldest_from_mark(&mut self, slots: &[u32], room: &Room<'_>) -> Option<u32> {
+        let from = if self.mark == OLDEST { self.head } else { self.mark };
+        self.search(slots, room, from)
+    }
+
+    /// Takes the marked block or another one out; the mark moves to the newer neighbour, or to the oldest
+    /// end where there is none.
+    pub fn remove_keeping_mark(&mut self, slots: &[u32], block: u32) {
+        self.remove(slots, block);
+        if self.mark != OLDEST && !self.spans(self.mark) {
+            self.mark = OLDEST;
+        }
+    }
+
+    /// Takes a block out and marks its place.
+    pub fn remove_and_mark(&mut self, slots: &[u32], block: u32) {
+        self.mark = slots[block as usize] as usize;
+        let was_oldest = self.mark == self.head;
+        self.remove(slots, block);
+        // With the oldest block gone its newer neighbour is the oldest end.
+        if was_oldest || !self.spans(self.mark) {
+            self.mark = OLDEST;
+        }
+    }
+
+    /// Whether a slot lies between the ends.
+    fn spans(&self, slot: usize) -> bool {
+        if self.head <= self.tail {
+            self.head <= slot && slot < self.tail
+        } else {
+            slot >= self.head || slot < self.tail
+        }
+    }
+
+    fn search(&mut self, slots: &[u32], room: &Room<'_>, from: usize) -> Option<u32> {
         self.restore(slots, room);
-        let mut at = slot;
+        let mut at = from;
+        // The mark may rest on an empty slot that the head has passed: the oldest end then.
+        if self.is_empty() || at == self.tail {
+            return None;
+        }
+        if !self.spans(at) {
+            at = self.head;
+        }
         loop {
-            let slot = self.exposed.next(at)?;
+            let slot = self.next_exposed(at)?;
             let block = self.ring[slot];
             if !room.guards(block) {
                 return Some(block);
             }
             self.exposed.clear(slot);
             self.aside.push(block);
-            at = slot + 1;
+            at = self.after(slot);
+            if at == self.tail {
+                return None;
+            }
         }
     }
 
+    /// The first exposed slot from `at` to the newest end.
+    fn next_exposed(&self, at: usize) -> Option<usize> {
+        let found = self.exposed.next(at);
+        if self.head < self.tail || at < self.tail {
+            return found.filter(|&slot| slot < self.tail);
+        }
+        found.or_else(|| self.exposed.next(0).filter(|&slot| slot < self.tail))
+    }
+
     /// Blocks set aside under an earlier guard take part again.
-    #[inline]
     fn restore(&mut self, slots: &[u32], room: &Room<'_>) {
         if self.epoch == room.epoch() {
             return;
@@ -144,47 +242,46 @@ impl Queue {
         self.aside.clear();
     }
 
-    /// The oldest block, whether it may leave or not.
-    #[inline]
-    pub fn oldest_any(&mut self) -> Option<u32> {
-        while let Some(&block) = self.ring.get(self.first) {
-            if block != NONE {
-                return Some(block);
-            }
-            self.first += 1;
-        }
-        None
-    }
-
     /// Blocks from the newest to the oldest.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.ring.iter().rev().copied().filter(|&block| block != NONE)
+        let (newer, older) = if self.head <= self.tail {
+            (&self.ring[self.head..self.tail], &self.ring[..0])
+        } else {
+            (&self.ring[..self.tail], &self.ring[self.head..])
+        };
+        newer.iter().rev().chain(older.iter().rev()).copied().filter(|&block| block != NONE)
     }
 
-    /// Closes the gaps and makes room for half as many again.
+    /// Closes the gaps; a ring with few gaps grows first.
     #[cold]
+    #[inline(never)]
     fn pack(&mut self, slots: &mut [u32]) {
-        let room = SMALLEST + self.len as usize + self.len as usize / 2;
-        let mut exposed = BitTree::new(room);
-        let mut to = 0;
-        for from in 0..self.ring.len() {
+        let mut size = self.ring.len();
+        if self.len as usize * 3 > size * 2 {
+            size = SMALLEST + self.len as usize * 2;
+        }
+        let mut ring = Vec::with_capacity(size);
+        let mut exposed = BitTree::new(size);
+        let (mut from, mut mark) = (self.head, None);
+        while from != self.tail {
+            if from == self.mark {
+                mark = Some(ring.len());
+            }
             let block = self.ring[from];
-            if block == NONE {
-                continue;
+            if block != NONE {
+                if self.exposed.get(from) {
+                    exposed.set(ring.len());
+                }
+                slots[block as usize] = ring.len() as u32;
+                ring.push(block);
             }
-            if self.exposed.get(from) {
-                exposed.set(to);
-            }
-            self.ring[to] = block;
-            slots[block as usize] = to as u32;
-            to += 1;
+            from = self.after(from);
         }
-        self.ring.truncate(to);
-        if room > self.ring.capacity() {
-            self.ring.reserve_exact(room - to);
-        }
-        self.room = room;
+        self.head = 0;
+        self.tail = ring.len();
+        self.mark = mark.unwrap_or(OLDEST);
+        ring.resize(size, NONE);
+        self.ring = ring;
         self.exposed = exposed;
-        self.first = 0;
     }
 }

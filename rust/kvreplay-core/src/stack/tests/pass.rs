@@ -5,6 +5,7 @@ use crate::Error;
 use crate::progress::Progress;
 use crate::reference::{hierarchy, stack as literal};
 use crate::stack::{LruCounters, Recorder, ReuseRun, ceiling, lru_counters, pass, slices};
+use crate::trace::Node;
 use proptest::prelude::*;
 
 #[derive(Default)]
@@ -72,6 +73,62 @@ proptest! {
         prop_assert_eq!(keep.runs, runs_of(&sample));
         prop_assert_eq!(&keep.known, &literal::ceiling(&sample.paths));
         prop_assert_eq!(keep.known, ceiling(&sample.trace));
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(40))]
+
+    #[test]
+    fn runs_of_longer_traces_equal_a_plain_stack(sample in samples(400)) {
+        let mut keep = Keep::default();
+        pass(&sample.trace, &mut keep, &Progress::default()).unwrap();
+        prop_assert_eq!(keep.runs, runs_of(&sample));
+        prop_assert_eq!(keep.known, ceiling(&sample.trace));
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(600))]
+
+    /// Nothing relies on a chain being made by the first request that holds it.
+    #[test]
+    fn any_nodes_of_a_forest_in_any_order_will_do(
+        sample in samples(40),
+        picks in prop::collection::vec((any::<prop::sample::Index>(), 0..24_u32), 0..40),
+    ) {
+        let Sample { mut trace, .. } = sample;
+        let nodes = std::mem::take(&mut trace.requests.node);
+        let pick = |(from, len): (prop::sample::Index, u32)| {
+            if nodes.is_empty() { Node::EMPTY } else { trace.forest.truncate(nodes[from.index(nodes.len())], len) }
+        };
+        trace.requests.node = picks.into_iter().map(pick).collect();
+        let paths = super::forests::paths_of(&trace);
+        let sample = Sample { trace, paths };
+        let mut keep = Keep::default();
+        pass(&sample.trace, &mut keep, &Progress::default()).unwrap();
+        prop_assert_eq!(keep.runs, runs_of(&sample));
+        prop_assert_eq!(&keep.known, &literal::ceiling(&sample.paths));
+        prop_assert_eq!(keep.known, ceiling(&sample.trace));
+    }
+
+    #[test]
+    fn renaming_changes_nothing(sample in samples(30), key in any::<u64>()) {
+        let ids = sample.paths.iter().map(|path| {
+            path.iter().map(|&block| u64::from(block).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ key).collect()
+        });
+        let requests = &sample.trace.requests;
+        let other = super::forests::trace_of(
+            &ids.collect::<Vec<_>>(),
+            requests.input_tokens.clone(),
+            5,
+            requests.block_tokens.clone(),
+            sample.trace.tail,
+        );
+        let (mut one, mut two) = (Keep::default(), Keep::default());
+        pass(&sample.trace, &mut one, &Progress::default()).unwrap();
+        pass(&other, &mut two, &Progress::default()).unwrap();
+        prop_assert_eq!(one.runs, two.runs);
     }
 }
 

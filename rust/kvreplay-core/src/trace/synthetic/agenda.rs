@@ -1,6 +1,6 @@
 //! Which session acts next: sessions start at random and come back after pauses.
 
-use super::random::Random;
+use super::random::{Random, later};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -62,7 +62,7 @@ impl<S> Agenda<S> {
             return Event::Back(time_us, session);
         }
         let now = self.start_us;
-        self.start_us += (random.exponential() * self.gap_us) as i64;
+        self.start_us = later(self.start_us, random.exponential() * self.gap_us);
         Event::Start(now)
     }
 }

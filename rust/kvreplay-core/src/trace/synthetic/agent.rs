@@ -143,7 +143,7 @@ impl Agent {
         if !self.random.chance(again) {
             if let Some(mut caller) = context.caller.take() {
                 self.step(&mut caller, answer_tokens);
-                self.agenda.wait(now_us + pause_us, *caller);
+                self.agenda.wait(now_us.saturating_add(pause_us), *caller);
             }
             return;
         }
@@ -153,11 +153,11 @@ impl Agent {
             context.subagents += 1;
             let name = format!("{}.{}", context.name, context.subagents);
             let sub = self.context(name, self.subagent_system, Some(Box::new(context)));
-            self.agenda.wait(now_us + pause_us, sub);
+            self.agenda.wait(now_us.saturating_add(pause_us), sub);
             return;
         }
         self.step(&mut context, answer_tokens);
-        self.agenda.wait(now_us + pause_us, context);
+        self.agenda.wait(now_us.saturating_add(pause_us), context);
     }
 }
 

@@ -1,6 +1,6 @@
 //! All other kinds at once, each with its share of the traffic.
 
-use super::random::mix;
+use super::random::{Random, later, mix};
 use super::registry::{Kind, Parameter};
 use super::settings::Settings;
 use super::source::{Draft, Source};
@@ -35,6 +35,8 @@ static PARTS: [&Kind; 6] = [
 struct Part {
     name: &'static str,
     source: Box<dyn Source>,
+    /// The parts do not all begin at the same moment.
+    phase_us: f64,
     next: Draft,
 }
 
@@ -43,6 +45,7 @@ impl Part {
         self.next.clear();
         self.source.next(&mut self.next);
         self.next.workload = Some(self.name);
+        self.next.arrival_us = later(self.next.arrival_us, self.phase_us);
     }
 }
 
@@ -56,19 +59,24 @@ impl Mixed {
         if total <= 0.0 {
             return Err(Error::config("all weights are 0", "give at least one kind a weight above 0"));
         }
-        let mut parts = Vec::new();
+        let (mut parts, mut random) = (Vec::new(), Random::new(seed, 0));
         for (number, kind) in PARTS.iter().enumerate() {
             let rate = settings.get("rate_per_s") * settings.get(kind.name) / total;
             if rate <= 0.0 {
                 continue;
             }
-            let given = if kind.name == "cyclic_scan" {
-                ("interval_s".to_owned(), (1.0 / rate).min(1e6))
+            let own = if kind.name == "cyclic_scan" {
+                Settings::derived(kind, "interval_s", 1.0 / rate)
             } else {
-                ("rate_per_s".to_owned(), rate.max(1e-3))
+                Settings::derived(kind, "rate_per_s", rate)
             };
-            let source = (kind.start)(&Settings::new(kind, &[given])?, mix(seed, number as u64 + 1))?;
-            let mut part = Part { name: kind.name, source, next: Draft::default() };
+            let source = (kind.start)(&own, mix(seed, number as u64 + 1))?;
+            let mut part = Part {
+                name: kind.name,
+                source,
+                phase_us: random.unit() * 1e6 / rate,
+                next: Draft::default(),
+            };
             part.draw();
             parts.push(part);
         }

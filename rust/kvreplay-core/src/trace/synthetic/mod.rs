@@ -56,8 +56,8 @@ pub struct GenerateSpec {
 /// Generates a trace.
 ///
 /// Arrivals are microseconds from 0 in whole milliseconds (what request logs carry), the last, partial
-/// block is listed (tail `ceil`), and the columns are those the kind has of `workload`, `session`,
-/// `parent` and `tenant`.
+/// block is listed (tail `ceil`), and the columns are those the kind has of `session`, `parent`,
+/// `tenant` and `workload`.
 ///
 /// # Errors
 /// [`Error::Config`] for an unknown kind or parameter, for a value outside its range, and for a trace
@@ -105,7 +105,8 @@ impl Writer {
             builder: ForestBuilder::new(),
             requests: Requests::default(),
             arrival_us: Vec::new(),
-            columns: ["workload", "session", "parent", "tenant"].map(|name| Column::new(name, 0)),
+            // The order in which readers list the columns of a file: written and read again, a trace is equal.
+            columns: ["session", "parent", "tenant", "workload"].map(|name| Column::new(name, 0)),
             block_tokens: spec.block_tokens,
             root: random::mix(spec.seed, u64::from(spec.block_tokens)),
             block_refs: 0,
@@ -124,11 +125,11 @@ impl Writer {
         self.arrival_us.push(draft.arrival_us / 1000 * 1000);
         self.requests.input_tokens.push(tokens as u32);
         self.requests.output_tokens.push(draft.output_tokens);
-        let [workload, session, parent, tenant] = &mut self.columns;
-        workload.push(draft.workload);
+        let [session, parent, tenant, workload] = &mut self.columns;
         session.push(draft.session.as_deref());
         parent.push(draft.parent.as_deref());
         tenant.push(draft.tenant.as_deref());
+        workload.push(draft.workload);
         Ok(())
     }
 

@@ -91,7 +91,7 @@ impl MultiTurn {
         let (answer, message) = (self.fresh(answer_tokens), self.fresh(message_tokens));
         session.segments.extend([answer, message]);
         let pause_us = self.pause.microseconds(&mut self.random);
-        self.agenda.wait(now_us + pause_us, session);
+        self.agenda.wait(now_us.saturating_add(pause_us), session);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Retrieval: popular documents between a shared system prompt and a fresh question.
 
 use super::prompt::Segment;
-use super::random::{LogNormal, Random, Zipf, mix};
+use super::random::{LogNormal, Random, Zipf, later, mix};
 use super::registry::{Kind, Parameter};
 use super::settings::Settings;
 use super::source::{Draft, Source};
@@ -99,6 +99,6 @@ impl Source for RagDocuments {
         draft.segments.push(Segment { content: self.random.bits(), tokens });
         draft.output_tokens = self.output.tokens(&mut self.random);
         draft.arrival_us = self.now_us;
-        self.now_us += (self.random.exponential() * self.gap_us) as i64;
+        self.now_us = later(self.now_us, self.random.exponential() * self.gap_us);
     }
 }

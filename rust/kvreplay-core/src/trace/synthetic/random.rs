@@ -94,6 +94,11 @@ impl Random {
     }
 }
 
+/// A time some microseconds later. Times end at the largest one: no rate is so low that they turn around.
+pub(super) fn later(time_us: i64, gap_us: f64) -> i64 {
+    time_us.saturating_add(gap_us as i64)
+}
+
 /// A log-normal quantity: half of its values lie below the median.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LogNormal {

@@ -31,6 +31,13 @@ impl Settings {
         Ok(Self { parameters, values })
     }
 
+    /// The kind's defaults with one value put in that another kind has worked out, whatever its range.
+    pub(super) fn derived(kind: &Kind, name: &str, value: f64) -> Self {
+        let parameters = kind.parameters;
+        let values = parameters.iter().map(|p| if p.name == name { value } else { p.default }).collect();
+        Self { parameters, values }
+    }
+
     /// A parameter's value.
     ///
     /// # Panics

@@ -1,7 +1,7 @@
 //! One-shot questions behind the system prompts of many tenants.
 
 use super::prompt::Segment;
-use super::random::{LogNormal, Random, Zipf, mix};
+use super::random::{LogNormal, Random, Zipf, later, mix};
 use super::registry::{Kind, Parameter};
 use super::settings::Settings;
 use super::source::{Draft, Source};
@@ -68,6 +68,6 @@ impl Source for SharedPrefix {
         draft.output_tokens = self.output.tokens(&mut self.random);
         draft.tenant = Some(format!("tenant-{}", tenant + 1));
         draft.arrival_us = self.now_us;
-        self.now_us += (self.random.exponential() * self.gap_us) as i64;
+        self.now_us = later(self.now_us, self.random.exponential() * self.gap_us);
     }
 }

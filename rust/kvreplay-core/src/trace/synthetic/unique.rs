@@ -1,7 +1,7 @@
 //! Prompts that share nothing: what no cache can serve.
 
 use super::prompt::Segment;
-use super::random::{LogNormal, Random};
+use super::random::{LogNormal, Random, later};
 use super::registry::{Kind, Parameter};
 use super::settings::Settings;
 use super::source::{Draft, Source};
@@ -48,6 +48,6 @@ impl Source for Unique {
         draft.segments.push(Segment { content: self.random.bits(), tokens });
         draft.output_tokens = self.output.tokens(&mut self.random);
         draft.arrival_us = self.now_us;
-        self.now_us += (self.random.exponential() * self.gap_us) as i64;
+        self.now_us = later(self.now_us, self.random.exponential() * self.gap_us);
     }
 }

@@ -15,9 +15,9 @@ pub(super) fn read(input: &mut Input<'_>, sink: &mut RowSink) -> Result<()> {
     let mut place = Lines { line: 1, crlf: 0 };
     while let Some(byte) = next_byte(input, &mut place)? {
         let (length, end) = if byte == b'{' { extent(input)? } else { (line_end(input)?, End::Whole) };
-        let bytes = &input.padded()[..];
+        let bytes = input.padded();
         if byte == b'{' {
-            walk.begin(&bytes[..length], place.line);
+            walk.begin(place.line);
             Agent::session(bytes, length, sink).read(&mut walk, sink)?;
         }
         match end {

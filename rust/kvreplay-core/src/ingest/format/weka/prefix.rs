@@ -14,53 +14,52 @@ use crate::ingest::rows::RowSink;
 use std::collections::BTreeMap;
 
 const SHARED: u64 = 1 << 63;
+/// The block size of the public corpus, for files that state none.
+const BLOCK_TOKENS: u32 = 64;
+
+/// Whose request it is.
+pub(super) struct Whose<'a> {
+    pub(super) session: &'a str,
+    /// Number of the session in the whole trace, from 1.
+    pub(super) number: u64,
+    /// `None` for the main agent.
+    pub(super) agent: Option<&'a str>,
+    /// 0 for the main agent, else the number of the kind of sub-agent, from 1.
+    pub(super) kind: u64,
+    pub(super) prefix_tokens: u64,
+}
 
 #[derive(Default)]
 pub(super) struct Prefixes {
-    kinds: BTreeMap<String, u64>,
-    sessions: u64,
-    session: String,
+    session: u64,
     /// The first blocks of each agent of the session.
     agents: BTreeMap<Option<String>, Vec<u64>>,
 }
 
 impl Prefixes {
     /// Renames the blocks of a request.
-    pub(super) fn rename(
-        &mut self,
-        session: &str,
-        agent: Option<&str>,
-        kind: &str,
-        prefix_tokens: u64,
-        row: &mut Row,
-        sink: &mut RowSink,
-    ) {
-        if session != self.session || self.sessions == 0 {
-            session.clone_into(&mut self.session);
-            self.sessions += 1;
+    pub(super) fn rename(&mut self, whose: &Whose<'_>, row: &mut Row, sink: &mut RowSink) {
+        if whose.number != self.session {
+            self.session = whose.number;
             self.agents.clear();
         }
         row.expand_runs();
         row.run_start.clear();
         row.run_length.clear();
-        let block_tokens = u64::from(row.block_tokens.or(sink.options.block_tokens).unwrap_or(64));
-        let most = (prefix_tokens / block_tokens) as usize;
-        let fresh = self.kinds.len() as u64;
-        let kind = *self.kinds.entry(kind.to_owned()).or_insert(fresh);
+        let block_tokens = row.block_tokens.or(sink.options.block_tokens).unwrap_or(BLOCK_TOKENS);
+        let most = (whose.prefix_tokens / u64::from(block_tokens)) as usize;
         let ids = &mut row.ids;
-        let known = self
-            .agents
-            .entry(agent.map(str::to_owned))
-            .or_insert_with(|| ids.numbers.iter().take(most).copied().collect());
-        let texts = ids.is_text.iter().position(|&is| is).unwrap_or(usize::MAX);
-        let shared = ids.numbers.iter().zip(known).take(texts).take_while(|(id, known)| id == known).count();
+        let first = || ids.numbers.iter().take(most).copied().collect();
+        let known = self.agents.entry(whose.agent.map(str::to_owned)).or_insert_with(first);
+        let numbers = ids.is_text.iter().position(|&is| is).unwrap_or(usize::MAX);
+        let same = ids.numbers.iter().zip(known).take(numbers);
+        let shared = same.take_while(|(id, known)| id == known).count();
         for (at, id) in ids.numbers.iter_mut().enumerate().take(shared) {
-            *id = SHARED | kind << 32 | at as u64;
+            *id = SHARED | whose.kind << 32 | at as u64;
         }
-        ids.rename_from(shared, |id| {
-            let small = u32::try_from(id).ok()?;
-            Some(self.sessions << 32 | u64::from(small))
-        }, session);
+        let local = |id| u32::try_from(id).ok().map(|id| whose.number << 32 | u64::from(id));
+        ids.rename_from(shared, local, whose.session);
         row.local_scope = false;
+        sink.shared_prefixes += 1;
     }
 }

@@ -1,6 +1,6 @@
 //! The requests of a session and of its sub-agents.
 
-use super::prefix::Prefixes;
+use super::prefix::{Prefixes, Whose};
 use crate::error::Result;
 use crate::ingest::json::row::RowReader;
 use crate::ingest::json::{Bad, Kind, Number, Scanner};
@@ -21,14 +21,12 @@ pub(super) struct Walk {
     /// Line of the place up to which line ends were counted, and that place.
     line: u64,
     counted: usize,
-    sessions: u64,
 }
 
 impl Walk {
     /// Begins a session, whose first byte is in `line`.
-    pub(super) fn begin(&mut self, _: &[u8], line: u64) {
+    pub(super) fn begin(&mut self, line: u64) {
         (self.line, self.counted) = (line, 0);
-        self.sessions += 1;
     }
 
     /// The line of a place in the session's bytes. Places come in order.
@@ -48,6 +46,7 @@ pub(super) struct Agent<'a> {
     end: usize,
     requests_at: Option<usize>,
     session: String,
+    number: u64,
     id: Option<String>,
     kind: String,
     block_tokens: Option<u32>,
@@ -66,7 +65,7 @@ impl<'a> Agent<'a> {
         let mut agent = Self { bytes, end, local: true, ..Self::default() };
         agent.header(0, sink.options.time_unit);
         let id = agent.id.take().unwrap_or_else(|| sink.file_stem());
-        agent.session = sink.fresh_session(&id);
+        (agent.number, agent.session) = sink.fresh_session(&id);
         agent
     }
 
@@ -161,6 +160,7 @@ impl<'a> Agent<'a> {
             bytes: self.bytes,
             end: self.end,
             session: self.session.clone(),
+            number: self.number,
             block_tokens: self.block_tokens,
             local: self.local,
             depth: self.depth + 1,
@@ -177,11 +177,13 @@ impl<'a> Agent<'a> {
     /// Adds to a request what its session says for all of them.
     fn settle(&self, walk: &mut Walk, sink: &mut RowSink) {
         let row = &mut walk.row;
-        let (session, agent) = (sink.column("session"), sink.column("agent"));
+        let (session, agent, kind) =
+            (sink.column("session"), sink.column("agent"), sink.column("subagent_type"));
         row.set_group(session, 0, Some(&self.session));
         if let Some(id) = &self.id {
             row.set_group(agent, 0, Some(if id.is_empty() { "unnamed" } else { id }));
         }
+        row.set_group(kind, 0, Some(&self.kind));
         row.block_tokens = row.block_tokens.or(self.block_tokens);
         row.own_clock = true;
         if let Some(time) = row.time {
@@ -193,7 +195,18 @@ impl<'a> Agent<'a> {
         }
         row.local_scope = self.local;
         if self.local && sink.options.shared_prefix == SharedPrefix::ToolSystem {
-            walk.prefixes.rename(&self.session, self.id.as_deref(), &self.kind, self.prefix_tokens, row, sink);
+            let kind = match self.id {
+                None => 0,
+                Some(_) => 1 + u64::from(sink.rows.columns[kind as usize].texts.number(&self.kind)),
+            };
+            let agent = Whose {
+                session: &self.session,
+                number: self.number,
+                agent: self.id.as_deref(),
+                kind,
+                prefix_tokens: self.prefix_tokens,
+            };
+            walk.prefixes.rename(&agent, row, sink);
         }
     }
 }

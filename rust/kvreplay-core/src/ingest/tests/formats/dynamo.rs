@@ -132,11 +132,11 @@ fn agentic_faults_are_named() {
     let row = |dependencies: &str| format!("{HEADER}{}", agentic("a", "p", "[1,2]", "7", dependencies));
     let lost = read_ok(row(&format!("[{}]", on("nobody", "5"))), &ReadOptions::default());
     assert_eq!(lost.requests.arrival_us, Some(vec![7_000]));
-    assert_eq!(findings(&lost)[0], ("clock_skew", 1, Some(2), Some("nobody")));
+    assert_eq!(findings(&lost)[1], ("clock_skew", 1, Some(2), Some("nobody")));
     assert!(detail(&lost, "clock_skew").starts_with("1 waits for requests that are not in their play"));
     let circle = read_ok(row(&format!("[{}]", on("a", "5"))), &ReadOptions::default());
     assert_eq!(circle.requests.arrival_us, Some(vec![7_000]));
-    assert_eq!(findings(&circle)[0], ("clock_skew", 1, Some(2), Some("waits in a circle")));
+    assert_eq!(findings(&circle)[1], ("clock_skew", 1, Some(2), Some("waits in a circle")));
     for (bad, code) in [
         ("[7]", "bad_type"),
         ("[{\"trigger\":\"dispatch\"}]", "missing_field"),
@@ -148,5 +148,6 @@ fn agentic_faults_are_named() {
         assert_eq!((findings(&trace)[0].0, trace.len()), (code, 1), "{bad}");
     }
     let newer = row("[]").replace("\"version\":2", "\"version\":3");
-    assert_eq!(findings(&read_as("dynamo_agentic", &newer, &ReadOptions::default()))[1].0, "future_schema");
+    let trace = read_as("dynamo_agentic", &newer, &ReadOptions::default());
+    assert_eq!(trace.quality.count("future_schema"), 1);
 }

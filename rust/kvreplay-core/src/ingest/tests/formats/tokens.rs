@@ -83,9 +83,12 @@ fn records_of_objects() {
     // By its name alone, never by a guess.
     assert_eq!(read_err(bytes.as_slice(), &ReadOptions::default()).code, "not_text");
     for cut in 0..bytes.len() {
+        if cut > 0 && cut % 24 == 0 {
+            assert_eq!(read_ok(&bytes[..cut], &options).len(), cut / 24);
+            continue;
+        }
         let error = read_err(&bytes[..cut], &options);
-        let want = if cut % 24 == 0 && cut > 0 { continue } else { cut };
-        assert_eq!(error.code, if want == 0 { "no_rows" } else { "truncated_last_line" }, "{cut}");
+        assert_eq!(error.code, if cut == 0 { "no_rows" } else { "truncated_last_line" }, "{cut}");
     }
     let error = read_err("{\"timestamp\": 1, \"input_length\": 3, \"hash_ids\": []}\n", &options);
     assert_eq!((error.code, error.line), ("bad_type", Some(1)));

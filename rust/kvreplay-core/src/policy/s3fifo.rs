@@ -1,0 +1,165 @@
+//! S3-FIFO: a small FIFO queue filters out blocks used once, a main one holds the rest.
+//!
+//! Yang, Zhang, Qiu, Yue, Rashmi, "FIFO Queues are All You Need for Cache Eviction", SOSP 2023. S is the
+//! small queue (a tenth of the tier), M the main queue, G the ghosts of blocks that left S. A counter per
+//! block goes up to 3 with hits. A block leaving S with a counter of `promote_at` or more enters M; one
+//! leaving M with a counter above 0 goes round again with one less.
+//!
+//! Where we differ from the paper's text: S has at least one block; G is looked up also while the tier
+//! fills; a block that enters M starts at 0; guarded and protected blocks stay where they are. A queue in
+//! which no victim is found gives way to the other one.
+
+use super::parts::{Ghost, Queue};
+use super::spec::{Args, Param};
+use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
+use crate::error::Result;
+
+pub(super) const INFO: PolicyInfo = PolicyInfo {
+    name: "s3fifo",
+    doc: "a small FIFO filters out blocks used once, a main FIFO holds the rest",
+    parameters: &[
+        Param { name: "small", default: "0.1", doc: "share of the tier for the small queue, 0 to 1" },
+        Param {
+            name: "promote_at",
+            default: "2",
+            doc: "hits from which a block enters the main queue, 1 to 3",
+        },
+    ],
+    source: "Yang et al., SOSP 2023",
+    build: |args: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Policy>> {
+        let share: f64 = args.number("small", 0.0..=1.0)?;
+        let small = ((f64::from(build.capacity) * share) as u32).max(1);
+        Ok(Box::new(S3Fifo {
+            slots: vec![0; build.blocks()],
+            state: vec![NOWHERE; build.blocks()],
+            small: Queue::new(),
+            main: Queue::new(),
+            ghost: Ghost::default(),
+            most_main: build.capacity.saturating_sub(small),
+            promote_at: args.number("promote_at", 1..=MOST)?,
+        }))
+    },
+};
+
+/// The state of a block is its list and its counter in one byte.
+const NOWHERE: u8 = 0;
+const SMALL: u8 = 4;
+const MAIN: u8 = 8;
+const GHOST: u8 = 12;
+const LIST: u8 = 12;
+/// The highest count.
+const MOST: u8 = 3;
+
+struct S3Fifo {
+    slots: Vec<u32>,
+    state: Vec<u8>,
+    small: Queue,
+    main: Queue,
+    ghost: Ghost,
+    most_main: u32,
+    promote_at: u8,
+}
+
+impl S3Fifo {
+    fn evict_small(&mut self, room: &Room<'_>) -> Option<u32> {
+        while let Some(block) = self.small.oldest(&self.slots, room) {
+            self.small.remove(&self.slots, block);
+            if self.state[block as usize] & MOST >= self.promote_at {
+                self.main.push(&mut self.slots, block, room.exposed(block));
+                self.state[block as usize] = MAIN;
+                continue;
+            }
+            self.ghost.push(&mut self.slots, block);
+            self.state[block as usize] = GHOST;
+            if self.ghost.len() > self.most_main
+                && let Some(gone) = self.ghost.pop(&self.slots)
+            {
+                self.state[gone as usize] = NOWHERE;
+            }
+            return Some(block);
+        }
+        None
+    }
+
+    fn evict_main(&mut self, room: &Room<'_>) -> Option<u32> {
+        while let Some(block) = self.main.oldest(&self.slots, room) {
+            if self.state[block as usize] & MOST > 0 {
+                self.state[block as usize] -= 1;
+                self.main.renew(&mut self.slots, block, room.exposed(block));
+                continue;
+            }
+            self.main.remove(&self.slots, block);
+            self.state[block as usize] = NOWHERE;
+            return Some(block);
+        }
+        None
+    }
+
+    #[inline]
+    fn evict(&mut self, room: &Room<'_>) -> Option<u32> {
+        if self.main.len() > self.most_main || self.small.is_empty() {
+            // What S passes on to M in vain is found there the second time.
+            self.evict_main(room).or_else(|| self.evict_small(room)).or_else(|| self.evict_main(room))
+        } else {
+            self.evict_small(room).or_else(|| self.evict_main(room))
+        }
+    }
+}
+
+impl Policy for S3Fifo {
+    #[inline]
+    fn hit(&mut self, block: u32, _: &Room<'_>) {
+        let state = &mut self.state[block as usize];
+        *state += u8::from(*state & MOST < MOST);
+    }
+
+    #[inline]
+    fn insert(&mut self, block: u32, room: &Room<'_>) -> Stored {
+        if room.is_full() && self.candidate(room).is_none() {
+            return Stored::NoRoom;
+        }
+        let came_back = self.state[block as usize] == GHOST;
+        if came_back {
+            self.ghost.remove(&self.slots, block);
+            self.state[block as usize] = NOWHERE;
+        }
+        let victim = if room.is_full() { self.evict(room) } else { None };
+        let (queue, list) = if came_back { (&mut self.main, MAIN) } else { (&mut self.small, SMALL) };
+        queue.push(&mut self.slots, block, room.exposed(block));
+        self.state[block as usize] = list;
+        Stored::Done { victim }
+    }
+
+    fn remove(&mut self, block: u32, _: &Room<'_>) {
+        let queue = if self.state[block as usize] & LIST == MAIN { &mut self.main } else { &mut self.small };
+        queue.remove(&self.slots, block);
+        self.state[block as usize] = NOWHERE;
+    }
+
+    fn expose(&mut self, block: u32, exposed: bool) {
+        let queue = if self.state[block as usize] & LIST == MAIN { &mut self.main } else { &mut self.small };
+        queue.expose(&self.slots, block, exposed);
+    }
+
+    #[inline]
+    fn candidate(&mut self, room: &Room<'_>) -> Option<u32> {
+        let small = |q: &mut Self| q.small.oldest(&q.slots, room);
+        let main = |q: &mut Self| q.main.oldest(&q.slots, room);
+        if self.main.len() > self.most_main {
+            main(self).or_else(|| small(self))
+        } else {
+            small(self).or_else(|| main(self))
+        }
+    }
+
+    fn content(&self) -> Vec<u32> {
+        self.main.iter().chain(self.small.iter()).collect()
+    }
+
+    fn validate(&self, room: &Room<'_>) -> std::result::Result<(), String> {
+        if self.ghost.len() > self.most_main {
+            return Err(format!("{} ghosts of at most {}", self.ghost.len(), self.most_main));
+        }
+        validate_content(&self.content(), room)
+    }
+}

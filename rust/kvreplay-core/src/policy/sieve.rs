@@ -1,0 +1,94 @@
+//! SIEVE: a FIFO queue whose hand passes over blocks used since it last came by.
+//!
+//! Zhang, Yang, Yue, Vigfusson, Rashmi, "SIEVE is Simpler than LRU: an Efficient Turn-Key Eviction Algorithm
+//! for Web Caches", NSDI 2024. One queue, a bit per block. The hand starts at the oldest end and moves to
+//! newer blocks; a visited block loses its bit and stays where it is, the first unvisited one leaves, and the
+//! hand rests on its newer neighbour. Guarded and protected blocks are passed over with their bit unchanged.
+
+use super::parts::{BitSet, Queue};
+use super::spec::Args;
+use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
+use crate::error::Result;
+
+pub(super) const INFO: PolicyInfo = PolicyInfo {
+    name: "sieve",
+    doc: "one FIFO queue; a hand evicts the first block not used since it last passed",
+    parameters: &[],
+    source: "Zhang et al., NSDI 2024",
+    build: |_: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Policy>> {
+        let queue = Queue::new();
+        Ok(Box::new(Sieve {
+            slots: vec![0; build.blocks()],
+            queue,
+            visited: BitSet::new(build.topology.blocks()),
+        }))
+    },
+};
+
+struct Sieve {
+    slots: Vec<u32>,
+    queue: Queue,
+    visited: BitSet,
+}
+
+impl Sieve {
+    /// The first unvisited block from the hand on, round and round; bits on the way are cleared.
+    fn search(&mut self, room: &Room<'_>) -> Option<u32> {
+        let mut next = self.queue.oldest_from_mark(&self.slots, room);
+        // The rest of the round, a whole round that clears every bit, and one that finds.
+        for _ in 0..3 {
+            while let Some(block) = next {
+                if !self.visited.get(block) {
+                    return Some(block);
+                }
+                self.visited.clear(block);
+                next = self.queue.oldest_after(&self.slots, room, block);
+            }
+            next = self.queue.oldest(&self.slots, room);
+        }
+        None
+    }
+}
+
+impl Policy for Sieve {
+    #[inline]
+    fn hit(&mut self, block: u32, _: &Room<'_>) {
+        self.visited.set(block);
+    }
+
+    #[inline]
+    fn insert(&mut self, block: u32, room: &Room<'_>) -> Stored {
+        let mut victim = None;
+        if room.is_full() {
+            let Some(found) = self.search(room) else { return Stored::NoRoom };
+            self.queue.remove_and_mark(&self.slots, found);
+            victim = Some(found);
+        }
+        self.queue.push(&mut self.slots, block, room.exposed(block));
+        Stored::Done { victim }
+    }
+
+    fn remove(&mut self, block: u32, _: &Room<'_>) {
+        self.queue.remove_keeping_mark(&self.slots, block);
+        self.visited.clear(block);
+    }
+
+    fn expose(&mut self, block: u32, exposed: bool) {
+        self.queue.expose(&self.slots, block, exposed);
+    }
+
+    fn candidate(&mut self, room: &Room<'_>) -> Option<u32> {
+        self.queue.oldest_from_mark(&self.slots, room).or_else(|| self.queue.oldest(&self.slots, room))
+    }
+
+    fn content(&self) -> Vec<u32> {
+        self.queue.iter().collect()
+    }
+
+    fn validate(&self, room: &Room<'_>) -> std::result::Result<(), String> {
+        if let Some(block) = self.visited.iter().find(|&block| !room.holds(block)) {
+            return Err(format!("block {block} is marked as visited and not resident"));
+        }
+        validate_content(&self.content(), room)
+    }
+}
