@@ -1,7 +1,7 @@
 //! From accepted rows to a trace: what only shows when all rows are there.
 
-use super::fields::COLUMN_ORDER;
 use super::delta;
+use super::fields::COLUMN_ORDER;
 use super::lengths;
 use super::links;
 use super::notes::Notes;
@@ -92,7 +92,8 @@ pub(super) fn finish(mut sink: RowSink, format: &str) -> Result<Trace> {
 }
 
 fn no_rows(notes: &Notes, rejected_rows: u64, unhashed_rows: u64) -> Error {
-    if let Some((place, _)) = notes.first_error().filter(|_| unhashed_rows == rejected_rows && rejected_rows > 0)
+    if let Some((place, _)) =
+        notes.first_error().filter(|_| unhashed_rows == rejected_rows && rejected_rows > 0)
     {
         return notes.at(super::length_only::no_blocks(), Some(place));
     }

@@ -58,7 +58,9 @@ pub(crate) fn no_blocks() -> Error {
 pub(crate) fn refuse_columns(names: &[&str], sink: &RowSink) -> Result<()> {
     use super::fields::{Ours, resolve};
     let has = |what: &[Ours]| {
-        names.iter().any(|name| resolve(name, &sink.options.columns).is_some_and(|found| what.contains(&found.0)))
+        names
+            .iter()
+            .any(|name| resolve(name, &sink.options.columns).is_some_and(|found| what.contains(&found.0)))
     };
     let paths = [Ours::HashIds, Ours::RunStart, Ours::TokenIds];
     if !sink.lengths_only && has(&[Ours::InputTokens]) && !has(&paths) { Err(no_blocks()) } else { Ok(()) }

@@ -1,8 +1,8 @@
 //! Block sizes, the tail convention, and paths that do not fit their input length.
 
 use super::fit::{self, Fit, Found};
-use super::notes::{Notes, Place};
 use super::hints::Hints;
+use super::notes::{Notes, Place};
 use super::options::ReadOptions;
 use super::rows::Rows;
 use crate::error::{Error, Result};

@@ -97,7 +97,8 @@ fn delays(rows: &mut Rows, links: &mut Vec<Link>) {
 /// Puts the rows of the sessions `own` on clocks of their own, unless they are on one already.
 fn give_owners(rows: &mut Rows, sessions: &[u32], own: &[bool]) {
     rows.owners.resize(rows.node.len(), NO_OWNER);
-    let mut fresh = rows.owners.iter().filter(|&&owner| owner != NO_OWNER).max().map_or(0, |&owner| owner + 1);
+    let mut fresh =
+        rows.owners.iter().filter(|&&owner| owner != NO_OWNER).max().map_or(0, |&owner| owner + 1);
     let mut owner_of = vec![NO_OWNER; own.len()];
     for (owner, &code) in rows.owners.iter_mut().zip(sessions) {
         if *owner == NO_OWNER && code != NO_CODE && own[code as usize] {
@@ -212,7 +213,9 @@ mod tests {
 
     fn run(times: &[Option<i64>], links: &[(u32, Option<u32>, i64)]) -> (Vec<i64>, u64) {
         let mut places = Places::default();
-        (1..=times.len() as u64).for_each(|line| places.push(Place { file: 0, line }));
+        for line in 1..=times.len() as u64 {
+            places.push(Place { file: 0, line });
+        }
         let links: Vec<Link> =
             links.iter().map(|&(row, base, delay_us)| Link { row, base, delay_us }).collect();
         let mut notes = Notes::default();
@@ -236,15 +239,17 @@ mod tests {
             rows in prop::collection::vec((prop::option::of(0..50_i64), prop::option::of((0..20_u32, 0..9_i64))), 1..20),
         ) {
             let own: Vec<Option<i64>> = rows.iter().map(|row| row.0).collect();
-            let link = |(row, link): (usize, &(Option<i64>, Option<(u32, i64)>))| {
-                link.1.filter(|_| row > 0).map(|(base, delay)| (row as u32, Some(base % row as u32), delay))
-            };
-            let links: Vec<_> = rows.iter().enumerate().filter_map(link).collect();
+            let mut links = Vec::new();
+            for (row, &(_, link)) in (0..).zip(&rows) {
+                if let (Some((base, delay)), 1..) = (link, row) {
+                    links.push((row, Some(base % row), delay));
+                }
+            }
             let origin = own.iter().flatten().min().copied().unwrap_or(0);
             let mut want: Vec<i64> = Vec::new();
-            for row in 0..rows.len() {
-                let waits = links.iter().filter(|link| link.0 == row as u32);
-                let latest = waits.map(|link| want[link.1.unwrap() as usize] + link.2).chain(own[row]).max();
+            for (row, &own) in (0..).zip(&own) {
+                let waits = links.iter().filter(|link| link.0 == row);
+                let latest = waits.map(|link| want[link.1.unwrap() as usize] + link.2).chain(own).max();
                 want.push(latest.unwrap_or(origin));
             }
             prop_assert_eq!(run(&own, &links), (want, 0));

@@ -411,7 +411,8 @@ impl RowSink {
         if self.shared_prefixes > 0 {
             let count = self.shared_prefixes;
             self.notes.mention("local_scope", count, self.rows.places.first(), None);
-            self.notes.also("local_scope", "blocks of tools and system are shared (shared_prefix=tool+system)");
+            self.notes
+                .also("local_scope", "blocks of tools and system are shared (shared_prefix=tool+system)");
         }
         if let Some((place, count)) = self.media.take() {
             self.notes.mention("mixed_namespaces", count, Some(place), Some("images without a key"));

@@ -51,9 +51,8 @@ impl SessionStarts {
     pub fn set_rule(&mut self, text: &str) -> Result<()> {
         const CHOICES: &str = "together, every(30s) or uniform(8h), with us, ms, s, m, h or d";
         let text = text.trim();
-        let argument = |name: &str| {
-            text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')').and_then(duration_us)
-        };
+        let argument =
+            |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')').and_then(duration_us);
         self.rule = if text == "together" {
             StartRule::Together
         } else if let Some(gap_us) = argument("every") {
@@ -75,7 +74,7 @@ impl SessionStarts {
             StartRule::Uniform { span_us } => format!("uniform({span_us}us), seed {}", self.seed),
         };
         if let Some(most) = self.concurrency {
-            text.push_str(&format!(", at most {most} at once"));
+            text = format!("{text}, at most {most} at once");
         }
         text
     }
@@ -149,7 +148,11 @@ fn duration_us(text: &str) -> Option<u64> {
 ///
 /// # Errors
 /// `Config` when a rule or a limit was asked for and the times are dates.
-pub(crate) fn place(times_us: &mut [i64], owners: &[u32], sessions: &SessionStarts) -> Result<Option<String>> {
+pub(crate) fn place(
+    times_us: &mut [i64],
+    owners: &[u32],
+    sessions: &SessionStarts,
+) -> Result<Option<String>> {
     let owned = || owners.iter().zip(0..).filter(|owner| *owner.0 != NO_OWNER);
     let Some(count) = owned().map(|(&owner, _)| owner as usize + 1).max() else { return Ok(None) };
     if owned().any(|(_, row): (_, usize)| times_us[row] >= FIRST_DATE_US) {
@@ -194,7 +197,9 @@ mod tests {
         ] {
             assert_eq!(starts(text, None, 0).rule, rule, "{text}");
         }
-        for text in ["", "every", "every(30)", "every(s)", "every(1.s)", "uniform(-1h)", "uniform(1w)", "x(1s)"] {
+        for text in
+            ["", "every", "every(30)", "every(s)", "every(1.s)", "uniform(-1h)", "uniform(1w)", "x(1s)"]
+        {
             assert!(SessionStarts::default().set_rule(text).is_err(), "{text}");
         }
         assert!(SessionStarts::default().set_rule("uniform(99999999999999999d)").is_err());
@@ -231,7 +236,10 @@ mod tests {
         let mut times = [0, 3, 0, 9, 5];
         let said = place(&mut times, &[0, 0, 1, NO_OWNER, 1], &starts("every(10us)", None, 0)).unwrap();
         assert_eq!(times, [0, 3, 10, 9, 15]);
-        assert_eq!(said.unwrap(), "2 sessions without a start of their own, begun every(10us) (session_starts)");
+        assert_eq!(
+            said.unwrap(),
+            "2 sessions without a start of their own, begun every(10us) (session_starts)"
+        );
         assert_eq!(place(&mut times, &[], &starts("every(10us)", None, 0)).unwrap(), None);
         let mut dates = [FIRST_DATE_US, 7];
         assert!(place(&mut dates, &[0, 0], &starts("every(10us)", None, 0)).is_err());

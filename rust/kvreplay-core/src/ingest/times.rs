@@ -99,7 +99,8 @@ impl Times {
         }
         // Kept rows are like dropped ones, if a row of these lists goes at all, so only the numbers shift.
         let last = keep.len().saturating_sub(1);
-        let moved = |row: Option<u32>| row.map(|row| keep.partition_point(|&kept| kept < row).min(last) as u32);
+        let moved =
+            |row: Option<u32>| row.map(|row| keep.partition_point(|&kept| kept < row).min(last) as u32);
         out.first_number = moved(self.first_number);
         out.first_instant = moved(self.first_instant);
         out.unnamed = moved(self.unnamed);
@@ -146,9 +147,8 @@ impl Times {
 
     fn one(&self, row: u32, unit: TimeUnit, places: &Places, notes: &Notes) -> Result<i64> {
         let whole = self.whole[row as usize];
-        to_micros(whole, self.nanos.get(row as usize).copied().unwrap_or(0), unit).ok_or_else(|| {
-            notes.error("bad_type", Some(places.get(row)), Some(&format!("time: {whole}")))
-        })
+        to_micros(whole, self.nanos.get(row as usize).copied().unwrap_or(0), unit)
+            .ok_or_else(|| notes.error("bad_type", Some(places.get(row)), Some(&format!("time: {whole}"))))
     }
 
     /// A unit the caller states: numbers and texts must not be mixed even then.

@@ -82,13 +82,7 @@ impl ForestBuilder {
     ///
     /// # Errors
     /// As [`Self::push`].
-    pub fn push_below(
-        &mut self,
-        above: Node,
-        namespace: u32,
-        ids: &[u64],
-        kinds: Kinds<'_>,
-    ) -> Result<Node> {
+    pub fn push_below(&mut self, above: Node, namespace: u32, ids: &[u64], kinds: Kinds<'_>) -> Result<Node> {
         if ids.is_empty() {
             return Ok(above);
         }

@@ -26,7 +26,8 @@ pub(crate) const FORMAT: Format = Format {
     is_binary: false,
 };
 
-const PADDED: &str = "the block size of the format; the last block of a turn includes padding, so no later turn finds it";
+const PADDED: &str =
+    "the block size of the format; the last block of a turn includes padding, so no later turn finds it";
 
 fn read(input: &mut Input<'_>, sink: &mut RowSink) -> Result<()> {
     sink.hints.block_tokens = Some((16, PADDED));

@@ -53,7 +53,10 @@ impl Head {
 
     /// The text under a key.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
-        self.keys.iter().find(|(known, of, _)| known == key && *of == Kind::Text).map(|(.., text)| text.as_str())
+        self.keys
+            .iter()
+            .find(|(known, of, _)| known == key && *of == Kind::Text)
+            .map(|(.., text)| text.as_str())
     }
 }
 

@@ -54,7 +54,8 @@ fn read(input: &mut Input<'_>, sink: &mut RowSink) -> Result<()> {
     match input.window().len() {
         0 => Ok(()),
         rest => {
-            let message = format!("{rest} bytes are left behind record {number}: a record has {RECORD_BYTES}");
+            let message =
+                format!("{rest} bytes are left behind record {number}: a record has {RECORD_BYTES}");
             let hint = "the file is cut or is no oracleGeneral trace; fetch it again";
             Err(Error::trace("truncated_last_line", message, hint).at("", Some(number + 1)))
         }

@@ -235,7 +235,9 @@ fn delay(
     let value = match scanner.kind()? {
         Kind::Null => return scanner.null().map(Ok),
         Kind::Number => row::delay_us(scanner.number()?, unit),
-        Kind::Text => number::from_text(scanner.text()?.trim()).map_or(Err("bad_type"), |n| row::delay_us(n, unit)),
+        Kind::Text => {
+            number::from_text(scanner.text()?.trim()).map_or(Err("bad_type"), |n| row::delay_us(n, unit))
+        }
         _ => scanner.skip().map(|()| Err("bad_type"))?,
     };
     Ok(value.map(|delay_us| row.delay_us = Some(delay_us)))

@@ -76,7 +76,9 @@ fn rows_without_a_replay_and_paths_that_do_not_fit() {
 #[test]
 fn shards_that_overlap_are_no_restart() {
     let shard = |from: u64| -> String {
-        (0..4).map(|n| end(&format!("{from}-{n}"), T + from + n * 100, "", &replay(4, "[1]")) + "\n").collect()
+        (0..4)
+            .map(|n| end(&format!("{from}-{n}"), T + from + n * 100, "", &replay(4, "[1]")) + "\n")
+            .collect()
     };
     let sources = vec![source("a", shard(0)), source("b", shard(0))];
     let trace = read(sources, &ReadOptions::default(), &Progress::default()).unwrap();
@@ -97,7 +99,9 @@ fn agentic(id: &str, play: &str, ids: &str, not_before: &str, dependencies: &str
 }
 
 fn on(id: &str, delay_ms: &str) -> String {
-    format!("{{\"request_id\":\"{id}\",\"trigger\":\"completion\",\"delay_ms\":{delay_ms},\"relation\":\"join\"}}")
+    format!(
+        "{{\"request_id\":\"{id}\",\"trigger\":\"completion\",\"delay_ms\":{delay_ms},\"relation\":\"join\"}}"
+    )
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn files() -> Vec<(&'static str, String)> {
             ],
         ),
     ];
-    lines.iter().map(|(name, lines)| (*name, lines.iter().map(|line| format!("{line}\n")).collect())).collect()
+    lines.iter().map(|(name, lines)| (*name, lines.join("\n") + "\n")).collect()
 }
 
 fn options(n: u8) -> ReadOptions {
@@ -80,7 +80,8 @@ fn sound(trace: &Trace) {
 #[test]
 fn cut_at_every_byte_keeps_the_rows_before() {
     for (name, text) in files() {
-        let options = ReadOptions { format: name.to_owned(), block_tokens: Some(4), ..ReadOptions::default() };
+        let options =
+            ReadOptions { format: name.to_owned(), block_tokens: Some(4), ..ReadOptions::default() };
         let options = ReadOptions { block_tokens: (name == "token_ids").then_some(4), ..options };
         let whole = read_ok(text.as_str(), &options);
         let rows = paths(&whole);

@@ -129,12 +129,14 @@ fn deltas_of_dynamo_add_outputs_to_the_history() {
 
 #[test]
 fn rows_that_were_cumulative_after_all_are_named() {
-    let text = turn("a", ",\"timestamp\":0", 8, 0, "[1,2]") + &turn("a", ",\"timestamp\":1", 12, 0, "[1,2,3]");
+    let text =
+        turn("a", ",\"timestamp\":0", 8, 0, "[1,2]") + &turn("a", ",\"timestamp\":1", 12, 0, "[1,2,3]");
     let trace = read_ok(text.as_str(), &delta(4));
     assert_eq!((trace.quality.count("cumulative_rows"), trace.requests.input_tokens[1]), (1, 20));
     assert!(detail(&trace, "cumulative_rows").contains("repeat the turn before"));
     // A history without end is refused.
-    let text = turn("a", ",\"timestamp\":0", 4, 4_000_000_000, "[1]") + &turn("a", ",\"timestamp\":1", 4, 0, "[2]");
+    let text =
+        turn("a", ",\"timestamp\":0", 4, 4_000_000_000, "[1]") + &turn("a", ",\"timestamp\":1", 4, 0, "[2]");
     let error = read_err(text, &delta(16));
     assert_eq!((error.code, error.line), ("row_too_long", Some(2)));
 }

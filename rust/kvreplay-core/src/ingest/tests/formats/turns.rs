@@ -12,8 +12,8 @@ fn chat(id: u32, parent: i32, time: &str, input: u32, ids: &str) -> String {
 #[test]
 fn bailian_turns() {
     // Whole seconds, which a reader that guesses would take for milliseconds. The last block of a turn is padded.
-    let text =
-        [chat(1, -1, "61", 20, "[1,2]"), chat(2, 1, "70", 40, "[1,3,4]"), chat(9, 8, "75", 5, "[7]")].concat();
+    let text = [chat(1, -1, "61", 20, "[1,2]"), chat(2, 1, "70", 40, "[1,3,4]"), chat(9, 8, "75", 5, "[7]")]
+        .concat();
     let trace = read_as("bailian", &text, &ReadOptions::default());
     assert_eq!(trace.requests.arrival_us, Some(vec![61_000_000, 70_000_000, 75_000_000]));
     assert_eq!(numbers(&trace), [vec![1, 2], vec![1, 3, 4], vec![7]]);
@@ -37,7 +37,8 @@ fn bailian_like_rows_with_other_units() {
     let trace = read_ok(chat(1, -1, "61", 20, "[1,2]"), &options);
     assert_eq!(trace.requests.arrival_us, Some(vec![61_000]));
     // Lengths that rule 16 out decide.
-    let trace = read_ok(chat(1, -1, "1", 128, "[1,2]") + &chat(2, 1, "2", 130, "[1,2,3]"), &ReadOptions::default());
+    let trace =
+        read_ok(chat(1, -1, "1", 128, "[1,2]") + &chat(2, 1, "2", 130, "[1,2,3]"), &ReadOptions::default());
     assert_eq!(trace.block_tokens, 64);
 }
 
