@@ -5,7 +5,39 @@ copy). Long calls release the GIL and take a :class:`Progress`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, final
+
+__all__ = [
+    "Cancelled",
+    "ConfigError",
+    "Curve",
+    "Error",
+    "Progress",
+    "Replay",
+    "Table",
+    "Trace",
+    "TraceError",
+    "__version__",
+    "admissions",
+    "ceiling",
+    "fill_rules",
+    "formats",
+    "generate",
+    "generators",
+    "lru_curve",
+    "policies",
+    "policy_curve",
+    "quality_codes",
+    "ratios",
+    "read",
+    "read_arrow",
+    "read_native",
+    "replay",
+    "reuse_runs",
+    "reuse_time",
+    "window_growth",
+    "write_mooncake",
+]
 
 __version__: str
 
@@ -24,9 +56,10 @@ class TraceError(Error):
 class ConfigError(Error):
     """An invalid configuration."""
 
-class Cancelled(Exception):
+class Cancelled(Exception):  # noqa: N818 - nothing went wrong
     """A call was stopped through its :class:`Progress`."""
 
+@final
 class Progress:
     """How far a long call is. Bytes while reading, requests while replaying."""
 
@@ -36,6 +69,7 @@ class Progress:
     def cancel(self) -> None:
         """Asks the call to stop; it raises :class:`Cancelled`."""
 
+@final
 class Table:
     """Columns of equal length as an Arrow C stream."""
 
@@ -44,6 +78,7 @@ class Table:
     def to_pydict(self) -> dict[str, list[Any]]:
         """Plain lists, for callers that do without Polars."""
 
+@final
 class Trace:
     """An immutable trace, shared between threads."""
 
@@ -97,7 +132,15 @@ def read_arrow(
 
 def read_native(stream: object, metadata: str, *, file: str = "") -> Trace: ...
 def write_mooncake(trace: Trace, file: BinaryIO) -> None: ...
-def generate(kind: str, *, requests: int, seed: int, block_tokens: int, parameters: Mapping[str, float]) -> Trace: ...
+def generate(
+    kind: str,
+    *,
+    requests: int,
+    seed: int,
+    block_tokens: int,
+    parameters: Mapping[str, float],
+    progress: Progress | None = None,
+) -> Trace: ...
 
 # Registries: name, doc, parameters (text: "name=default, ..."), source.
 def formats() -> Table: ...
@@ -107,6 +150,7 @@ def admissions() -> Table: ...
 def fill_rules() -> Table: ...
 def quality_codes() -> Table: ...
 
+@final
 class Curve:
     """Exact LRU hits at every capacity, from one pass."""
 
@@ -125,7 +169,12 @@ class Curve:
 
 def lru_curve(trace: Trace, *, warmup_requests: int | None, progress: Progress | None = None) -> Curve: ...
 def policy_curve(
-    trace: Trace, *, policy: str, capacities: Sequence[int], warmup_requests: int | None, progress: Progress | None = None
+    trace: Trace,
+    *,
+    policy: str,
+    capacities: Sequence[int],
+    warmup_requests: int | None,
+    progress: Progress | None = None,
 ) -> Table:
     """As :meth:`Curve.at` for any registered policy and for `opt` (request-granular Belady with bypass)."""
 
@@ -133,7 +182,10 @@ def reuse_runs(trace: Trace, progress: Progress | None = None) -> Table:
     """request, start, length, distance_blocks, previous_request, age_us."""
 
 def reuse_time(trace: Trace, progress: Progress | None = None) -> Table:
-    """Histogram of the time since the previous access, by powers of two of a microsecond: lower, upper, accesses, tokens."""
+    """Histogram of the time since the previous access: lower, upper, accesses, tokens.
+
+    Bins by powers of two of a microsecond.
+    """
 
 def ceiling(trace: Trace) -> Table:
     """request, hit_blocks, hit_tokens with an infinite cache."""
@@ -141,9 +193,16 @@ def ceiling(trace: Trace) -> Table:
 def ratios(trace: Trace) -> Table:
     """name, value, numerator, denominator, definition with an infinite cache."""
 
-def window_growth(trace: Trace, *, capacities: Sequence[int], windows: int) -> Table:
-    """window, until_us, requests, input_tokens, ceiling_hit_tokens, hit_tokens_0.. (LRU of each capacity), distinct_blocks; cumulative."""
+def window_growth(
+    trace: Trace, *, capacities: Sequence[int], windows: int, progress: Progress | None = None
+) -> Table:
+    """Growth over the time, cumulative.
 
+    window, until_us, requests, input_tokens, ceiling_hit_tokens, hit_tokens_0.. (LRU of each capacity),
+    distinct_blocks.
+    """
+
+@final
 class Replay:
     """What one replay recorded."""
 
@@ -160,7 +219,6 @@ def replay(
     mode: str,
     last_token: bool,
     full_blocks_only: bool,
-    per_request: bool,
     events: bool,
     progress: Progress | None = None,
 ) -> Replay:

@@ -76,7 +76,7 @@ impl Error {
     pub fn at(mut self, file: &str, line: Option<u64>) -> Self {
         if let Self::Trace(error) = &mut self {
             if error.file.is_empty() {
-                error.file = file.to_owned();
+                file.clone_into(&mut error.file);
             }
             error.line = error.line.or(line);
         }

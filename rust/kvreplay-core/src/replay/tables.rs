@@ -51,6 +51,10 @@ impl ReplayResult {
             .with("no_room_blocks", ints(&|c| c.no_room))
             .with("stranded_blocks", ints(&|c| c.stranded))
             .with("resident_blocks", ints(&|c| c.resident))
+            .with(
+                "read_blocks",
+                Values::Int((0..self.tiers.len()).map(|k| self.read_blocks(k) as i64).collect()),
+            )
             .with("peak_blocks", ints(&|c| c.peak))
             .with("hits", ints(&|c| c.hit_requests))
             .with("offered_blocks", ints(&|c| c.offered))
@@ -75,6 +79,12 @@ impl ReplayResult {
                 .with("usable_hit_tokens", ints(&|c| c.usable_tokens));
         }
         table
+    }
+
+    /// Blocks read out of a tier: those it served, and those the tier below took when it evicted them.
+    fn read_blocks(&self, k: usize) -> u64 {
+        let demoted = self.tiers.get(k + 1).map_or(0, |below| below.counters.inserted_demotion);
+        self.tiers[k].counters.served + demoted
     }
 
     /// One row per request: `request`, hits per tier, `computed_tokens`, `stranded_blocks`; without rows

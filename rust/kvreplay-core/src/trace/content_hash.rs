@@ -29,9 +29,8 @@ pub(super) fn sha256(trace: &Trace) -> String {
     u32s(&mut hash, forest.start.iter().copied());
     u32s(&mut hash, forest.parent.iter().flat_map(|n| [n.chain, n.len]));
     u32s(&mut hash, forest.namespace.iter().copied());
-    let runs = trace.ids.runs();
-    u32s(&mut hash, runs.block.iter().copied());
-    u64s(&mut hash, runs.id.iter().copied());
+    u32s(&mut hash, trace.ids.run_iter().map(|(block, _)| block));
+    u64s(&mut hash, trace.ids.run_iter().map(|(_, id)| id));
     if trace.ids.has_texts() {
         for block in (0..forest.blocks()).filter(|&b| trace.ids.is_text(b)) {
             number(&mut hash, u64::from(block));

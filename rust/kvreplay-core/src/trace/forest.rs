@@ -99,6 +99,12 @@ impl Forest {
         self.namespace.get(chain as usize).copied().unwrap_or(0)
     }
 
+    /// Whether there is more than one namespace.
+    #[must_use]
+    pub fn has_namespaces(&self) -> bool {
+        !self.namespace.is_empty()
+    }
+
     /// Number of blocks on the path of a node.
     #[must_use]
     pub fn path_len(&self, node: Node) -> u32 {

@@ -100,37 +100,43 @@ pub struct IdRuns {
 }
 
 impl IdRuns {
-    /// Runs of a flat table.
-    #[must_use]
-    pub fn from_flat(flat: &[u64]) -> Self {
-        let mut runs = Self::default();
-        let mut expected = None;
-        for (block, &id) in flat.iter().enumerate() {
-            if expected != Some(id) {
-                runs.block.push(block as u32);
-                runs.id.push(id);
-            }
-            expected = id.checked_add(1);
-        }
-        runs
+    /// One id per block.
+    fn to_flat(&self, blocks: u32) -> Vec<u64> {
+        let ends = self.block.iter().skip(1).copied().chain([blocks]);
+        let runs = self.block.iter().zip(&self.id).zip(ends);
+        runs.flat_map(|((&first, &id), end)| (0..u64::from(end - first)).map(move |i| id + i)).collect()
     }
+}
+
+/// Whether runs are the smaller form: a run costs 12 bytes, a flat entry 8.
+fn pays(runs: usize, blocks: usize) -> bool {
+    runs * 3 < blocks * 2
 }
 
 impl IdTable {
     /// From one number per block; `text` marks the blocks whose number is that of a text.
     #[must_use]
     pub fn new(flat: Vec<u64>, text: Bits, texts: Texts) -> Self {
-        // A run costs 12 bytes, a flat entry 8. Texts are numbered, so they never need a run table of their own.
-        let runs = IdRuns::from_flat(&flat);
-        let numbers =
-            if runs.block.len() * 3 < flat.len() * 2 { Numbers::Runs(runs) } else { Numbers::Flat(flat) };
+        // Counted first: a run table of random ids would be larger than the ids themselves.
+        let runs = runs_of(&flat).count();
+        let numbers = if pays(runs, flat.len()) {
+            let (block, id) = runs_of(&flat).unzip();
+            Numbers::Runs(IdRuns { block, id })
+        } else {
+            Numbers::Flat(flat)
+        };
         Self { numbers, text, texts }
     }
 
-    /// From runs of numbers (no texts).
+    /// From runs over `blocks` blocks.
     #[must_use]
-    pub fn from_runs(runs: IdRuns) -> Self {
-        Self { numbers: Numbers::Runs(runs), text: Bits::default(), texts: Texts::default() }
+    pub fn from_runs(runs: IdRuns, blocks: u32, text: Bits, texts: Texts) -> Self {
+        let numbers = if pays(runs.block.len(), blocks as usize) {
+            Numbers::Runs(runs)
+        } else {
+            Numbers::Flat(runs.to_flat(blocks))
+        };
+        Self { numbers, text, texts }
     }
 
     /// The id of a block as given in the trace.
@@ -170,14 +176,39 @@ impl IdTable {
         &self.texts
     }
 
-    /// The runs of consecutive numbers over the blocks, whatever the storage.
+    /// One number per block, where they are stored like that (ids that do not count up).
     #[must_use]
-    pub fn runs(&self) -> IdRuns {
+    pub fn flat(&self) -> Option<&[u64]> {
         match &self.numbers {
-            Numbers::Flat(flat) => IdRuns::from_flat(flat),
-            Numbers::Runs(runs) => runs.clone(),
+            Numbers::Flat(flat) => Some(flat),
+            Numbers::Runs(_) => None,
         }
     }
+
+    /// The runs of consecutive numbers over the blocks as `(first block, its number)`, whatever the storage.
+    #[must_use]
+    pub fn run_iter(&self) -> Box<dyn Iterator<Item = (u32, u64)> + '_> {
+        match &self.numbers {
+            Numbers::Flat(flat) => Box::new(runs_of(flat)),
+            Numbers::Runs(runs) => Box::new(runs.block.iter().copied().zip(runs.id.iter().copied())),
+        }
+    }
+
+    /// The same as a table.
+    #[must_use]
+    pub fn runs(&self) -> IdRuns {
+        let (block, id) = self.run_iter().unzip();
+        IdRuns { block, id }
+    }
+}
+
+/// Where the numbers of a flat table do not count up.
+fn runs_of(flat: &[u64]) -> impl Iterator<Item = (u32, u64)> + '_ {
+    let before = std::iter::once(None).chain(flat.iter().copied().map(Some));
+    let starts = flat.iter().copied().zip(before).enumerate();
+    starts
+        .filter(|(_, (id, before))| before.and_then(|b| b.checked_add(1)) != Some(*id))
+        .map(|(b, (id, _))| (b as u32, id))
 }
 
 /// A bit per block, all zero until one is set.

@@ -6,6 +6,7 @@ mod columns;
 mod content_hash;
 mod forest;
 mod ids;
+mod native;
 mod quality;
 pub mod synthetic;
 
@@ -14,6 +15,7 @@ pub use check::{Rekeyed, find_rekeyed};
 pub use columns::{Column, NO_CODE};
 pub use forest::{Forest, NO_CHAIN, Node, Run};
 pub use ids::{Bits, Id, IdRuns, IdTable, Texts};
+pub use native::{NativeHeader, NativeReader, NativeRows, NativeWriter};
 pub use quality::{CODES, CodeInfo, Finding, Quality, Severity};
 
 use crate::error::Result;

@@ -60,10 +60,12 @@ proptest! {
     }
 
     #[test]
-    fn rekeyed_ids_are_counted(paths in paths()) {
+    fn rekeyed_ids_are_counted(paths in paths(), hashed: bool, single: bool) {
         let mut builder = ForestBuilder::new();
         for (ns, path) in &paths {
-            builder.push(*ns, path, Kinds::Numbers).unwrap();
+            let mix = |&id: &u64| if hashed { id.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) } else { id };
+            let path: Vec<u64> = path.iter().map(mix).collect();
+            builder.push(if single { 0 } else { *ns }, &path, Kinds::Numbers).unwrap();
         }
         let (forest, ids) = builder.finish();
         let mut blocks_of: HashMap<(u32, u64), Vec<u32>> = HashMap::new();
@@ -104,4 +106,97 @@ fn a_text_is_never_the_number_it_is_stored_under() {
     assert_eq!([ids.get(0), ids.get(2)], [Id::Text("sha256:aa"), Id::Number(0)]);
     // 7 stands below two parents.
     assert_eq!(find_rekeyed(&forest, &ids).ids, 1);
+}
+
+/// A trace with the given paths; texts stand for ids above 2.
+fn trace_of(paths: &[(u32, Vec<u64>)], texts: bool) -> Trace {
+    let mut builder = ForestBuilder::new();
+    let mut requests = Requests { arrival_us: Some(Vec::new()), ..Requests::default() };
+    let mut session = Column::new("session", 0);
+    for (i, (namespace, path)) in paths.iter().enumerate() {
+        let kinds: Vec<bool> = path.iter().map(|&id| texts && id > 2).collect();
+        let ids: Vec<u64> = path
+            .iter()
+            .zip(&kinds)
+            .map(|(&id, &text)| if text { builder.text_number(&format!("t{id}")) } else { id })
+            .collect();
+        let kinds = if texts { Kinds::Mixed(&kinds) } else { Kinds::Numbers };
+        requests.node.push(builder.push(*namespace, &ids, kinds).unwrap());
+        requests.input_tokens.push(path.len() as u32 * 16);
+        requests.output_tokens.push(if i % 3 == 0 { NO_LENGTH } else { i as u32 });
+        requests.arrival_us.as_mut().unwrap().push(i as i64 * 1000);
+        session.push((i % 4 > 0).then(|| format!("s{}", i % 4)).as_deref());
+    }
+    requests.columns.push(session);
+    let (forest, ids) = builder.finish();
+    let chained = find_rekeyed(&forest, &ids).ids == 0;
+    let origin = Origin { chained, ..Origin::default() };
+    Trace::new(forest, ids, requests, 16, Tail::Ceil, origin, Quality::default())
+}
+
+proptest! {
+    #[test]
+    fn native_rows_give_the_trace_back(paths in paths(), texts: bool, limit in 1..9_usize) {
+        let trace = trace_of(&paths, texts);
+        let mut writer = NativeWriter::new(&trace);
+        let mut reader = NativeReader::default();
+        while let Some(rows) = writer.next_rows(limit) {
+            reader.push(&rows).unwrap();
+        }
+        let header = NativeHeader {
+            block_tokens: 16,
+            tail: Tail::Ceil,
+            origin: trace.origin.clone(),
+            quality: Quality::default(),
+        };
+        let back = reader.finish(header).unwrap();
+        prop_assert_eq!(&back.forest, &trace.forest);
+        for block in 0..trace.forest.blocks() {
+            prop_assert_eq!(back.ids.get(block), trace.ids.get(block));
+        }
+        if !trace.is_empty() {
+            prop_assert_eq!(&back.requests, &trace.requests);
+            prop_assert_eq!(back.sha256(), trace.sha256());
+        }
+    }
+
+    #[test]
+    fn damaged_native_rows_are_refused_or_make_a_trace(
+        paths in paths(), column in 0..5_usize, row in 0..60_usize, value: u32,
+    ) {
+        let trace = trace_of(&paths, false);
+        let Some(mut rows) = NativeWriter::new(&trace).next_rows(100) else { return Ok(()) };
+        let columns =
+            [&mut rows.base_back, &mut rows.base_blocks, &mut rows.new_blocks, &mut rows.id_runs, &mut rows.id_blocks];
+        let chosen = columns.into_iter().nth(column).unwrap();
+        if chosen.is_empty() { return Ok(()) }
+        let at = row % chosen.len();
+        // Small values only: a huge count of new blocks is refused by its ids, which a row lists.
+        chosen[at] = value % 40;
+        let mut reader = NativeReader::default();
+        if reader.push(&rows).is_ok() {
+            let header = NativeHeader {
+                block_tokens: 16, tail: Tail::Ceil, origin: Origin::default(), quality: Quality::default(),
+            };
+            let back = reader.finish(header).unwrap();
+            prop_assert_eq!(back.len(), trace.len());
+        }
+    }
+
+    #[test]
+    fn selecting_keeps_whole_requests(paths in paths(), mask: u64) {
+        let trace = trace_of(&paths, true);
+        let keep: Vec<u32> = (0..trace.len() as u32).filter(|r| mask >> (r % 64) & 1 == 1).collect();
+        let part = trace.select(&keep).unwrap();
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        for (new, &old) in keep.iter().enumerate() {
+            trace.forest.path(trace.requests.node[old as usize], &mut a);
+            part.forest.path(part.requests.node[new], &mut b);
+            prop_assert_eq!(a.len(), b.len());
+            for (&x, &y) in a.iter().zip(&b) {
+                prop_assert_eq!(trace.ids.get(x), part.ids.get(y));
+            }
+            prop_assert_eq!(trace.requests.columns[0].get(old as usize), part.requests.columns[0].get(new));
+        }
+    }
 }

@@ -1,0 +1,66 @@
+"""Micro-benchmarks of the Python package: `make bench` runs them, no test depends on their times.
+
+Every benchmark works on the same generated trace, so that numbers of two commits can be compared.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kvreplay as kv
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_benchmark.fixture import BenchmarkFixture
+
+REQUESTS = 20_000
+
+
+@pytest.fixture(scope="session")
+def trace() -> kv.Trace:
+    return kv.generate("multi_turn", requests=REQUESTS, seed=1)
+
+
+@pytest.fixture(scope="session")
+def files(trace: kv.Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the trace as t.jsonl and t.parquet."""
+    directory: Path = tmp_path_factory.mktemp("bench")
+    trace.write(directory / "t.jsonl", format="mooncake")
+    trace.write(directory / "t.parquet")
+    return directory
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.parquet"])
+def test_read(benchmark: BenchmarkFixture, files: Path, name: str) -> None:
+    assert len(benchmark(kv.read_trace, files / name)) == REQUESTS
+
+
+def test_write_native(benchmark: BenchmarkFixture, trace: kv.Trace, tmp_path: Path) -> None:
+    benchmark(trace.write, tmp_path / "t.parquet")
+
+
+def test_exact_curve(benchmark: BenchmarkFixture, trace: kv.Trace) -> None:
+    assert benchmark(kv.hit_curve, trace).height > 0
+
+
+@pytest.mark.parametrize("policy", ["lru", "fifo", "opt"])
+def test_one_capacity(benchmark: BenchmarkFixture, trace: kv.Trace, policy: str) -> None:
+    assert benchmark(kv.hit_curve, trace, policy=policy, capacities=["10%"]).height == 1
+
+
+@pytest.mark.parametrize("fill", ["write_through", "write_back", "victim"])
+def test_two_tiers(benchmark: BenchmarkFixture, trace: kv.Trace, fill: str) -> None:
+    tiers = [kv.Tier("gpu", capacity="5%"), kv.Tier("cpu", capacity="20%", fill=fill)]
+    assert benchmark(kv.replay, trace, tiers).tiers.height == 2
+
+
+def test_reuse_runs(benchmark: BenchmarkFixture, trace: kv.Trace) -> None:
+    assert benchmark(kv.reuse_runs, trace).height > 0
+
+
+def test_analyze(benchmark: BenchmarkFixture, trace: kv.Trace) -> None:
+    tiers = [kv.Tier("gpu", capacity="5%"), kv.Tier("cpu", capacity="20%", fill="victim")]
+    assert benchmark(kv.analyze, trace, tiers).verdict

@@ -1,0 +1,67 @@
+"""The commands: one file each, loaded when they are asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Annotated
+
+import typer
+
+from kvreplay import _core
+
+# Command: module below kvreplay.cli with a function `command` (or a `group` of commands).
+COMMANDS = {
+    "analyze": "analyze",
+    "inspect": "inspect",
+    "curve": "curve",
+    "replay": "replay",
+    "convert": "convert",
+    "generate": "generate",
+    "list": "listing",
+    "config": "config",
+}
+_EPILOG = (
+    "Exit codes: 0 done, 1 internal error or failed output, 2 usage, 3 trace unreadable, "
+    "4 configuration invalid, 5 a --fail-if held, 130 interrupted."
+)
+
+
+def build(arguments: list[str]) -> typer.Typer:
+    """Put the application together with the command that `arguments` name, or with all of them.
+
+    Describing a command's options to typer takes milliseconds; most runs need one command only.
+    """
+    app = typer.Typer(
+        name="kvreplay",
+        help="Trace replay for LLM KV caches: what a cache tier would serve of a trace.",
+        epilog=_EPILOG,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+    app.callback()(_main)
+    named = arguments[0] if arguments and arguments[0] in COMMANDS else None
+    for name, home in COMMANDS.items():
+        if named in (None, name):
+            module = importlib.import_module(f"kvreplay.cli.{home}")
+            if hasattr(module, "group"):
+                app.add_typer(module.group, name=name)
+            else:
+                app.command(name, epilog=_EPILOG)(module.command)
+    return app
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(_core.__version__)
+        raise typer.Exit
+
+
+def _main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and leave.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    pass

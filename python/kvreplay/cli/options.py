@@ -1,0 +1,134 @@
+"""Options that several commands share, so that they mean the same everywhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kvreplay.errors import ConfigError
+from kvreplay.specs import key_values, tier_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvreplay.calls import ProgressHook
+    from kvreplay.replaying import Tier
+    from kvreplay.trace import Trace
+
+_READING = "Reading"
+
+Traces = Annotated[
+    list[str],
+    typer.Argument(
+        help="Files in the order to read them; - is standard input.", metavar="TRACE...", show_default=False
+    ),
+]
+Format = Annotated[str | None, typer.Option(help="Format; see kvreplay list formats. [default: auto]")]
+BlockTokens = Annotated[int | None, typer.Option(help="Tokens per block. [default: inferred]", metavar="N")]
+Tail = Annotated[str | None, typer.Option(help="auto, ceil (partial last blocks are listed) or floor.")]
+TimeUnit = Annotated[str | None, typer.Option(help="auto, s, ms, us or ns.")]
+Scope = Annotated[
+    str | None, typer.Option(help="Are ids of different sessions comparable: auto, local or global.")
+]
+Namespace = Annotated[
+    list[str] | None,
+    typer.Option(help="auto, none, or a column: requests that differ in it share no blocks. Repeatable."),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column", help="OURS=THEIRS: name of a column in the file. Repeatable.", metavar="OURS=THEIRS"
+    ),
+]
+Strict = Annotated[
+    bool | None, typer.Option("--strict", help="Stop at the first row that would be rejected or repaired.")
+]
+Json = Annotated[bool | None, typer.Option("--json", help="Print one JSON document instead of text.")]
+Quiet = Annotated[
+    bool | None, typer.Option("--quiet", "-q", help="No progress and no warnings; with --out no screen.")
+]
+Overwrite = Annotated[bool | None, typer.Option("--overwrite", help="Replace what --out names if it exists.")]
+Tiers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tier",
+        help='A tier, fastest first: "cpu=512GiB,policy=arc,fill=victim". Repeatable. Keys: policy, '
+        "admission, fill, touch, closure, chunk_blocks.",
+        metavar="NAME=CAPACITY[,KEY=VALUE...]",
+    ),
+]
+KvBytes = Annotated[
+    int | None,
+    typer.Option(
+        "--kv-bytes-per-token", help="Bytes of KV per token; needed for sizes in bytes.", metavar="N"
+    ),
+]
+Warmup = Annotated[
+    str | None,
+    typer.Option(
+        help="Add columns over what follows a warm-up: a fraction of the requests (0.5) or a time (5m)."
+    ),
+]
+LastToken = Annotated[
+    bool | None, typer.Option("--last-token", help="A hit never covers the last input token.")
+]
+FullBlocksOnly = Annotated[
+    bool | None, typer.Option("--full-blocks-only", help="Partial last blocks neither hit nor stay.")
+]
+
+
+def read(traces: Sequence[str], options: dict[str, Any], progress: ProgressHook | None) -> Trace:
+    """Read the traces of a command line with the options above (``None`` = default).
+
+    Raises
+    ------
+    TraceError, ConfigError
+        As :func:`kvreplay.read_trace`.
+    """
+    from kvreplay.trace import read_trace
+
+    namespaces = [name for text in options.get("namespace") or [] for name in text.split(",")]
+    single = len(namespaces) == 1 and namespaces[0] in ("auto", "none")
+    return read_trace(
+        traces[0] if len(traces) == 1 else list(traces),
+        format=options.get("format") or "auto",
+        block_tokens=options.get("block_tokens"),
+        tail=options.get("tail") or "auto",
+        time_unit=options.get("time_unit") or "auto",
+        scope=options.get("scope") or "auto",
+        namespace=namespaces[0] if single else namespaces or "auto",
+        strict=bool(options.get("strict")),
+        columns=key_values(list(options.get("column") or []), what="--column"),
+        progress=progress,
+    )
+
+
+def parse_tiers(texts: Sequence[str] | None) -> list[dict[str, str]]:
+    """Read the ``--tier`` options into dicts of texts.
+
+    Raises
+    ------
+    ConfigError
+        When one does not follow the grammar.
+    """
+    return [tier_spec(text) for text in texts or []]
+
+
+def make_tiers(specs: Sequence[dict[str, Any]]) -> list[Tier]:
+    """Make tiers of dicts of a command line or a configuration file.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown key, or a tier without name or capacity.
+    """
+    from kvreplay.replaying import Tier
+
+    for spec in specs:
+        for key in ("name", "capacity"):
+            if key not in spec:
+                raise ConfigError(
+                    f"a tier has no {key}", hint='[[tier]] needs name = "gpu" and capacity = "..."'
+                )
+    return [Tier.from_texts(spec) for spec in specs]

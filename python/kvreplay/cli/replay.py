@@ -1,0 +1,119 @@
+"""``kvreplay replay``: what some tiers did, number by number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kvreplay import display
+from kvreplay.cli import console, interrupt, options as o
+
+if TYPE_CHECKING:
+    from kvreplay.results import ReplayResult
+    from kvreplay.trace import Trace
+
+SCHEMA = "replay/1"
+
+
+def command(
+    traces: o.Traces,
+    tier: o.Tiers = None,
+    mode: Annotated[
+        str,
+        typer.Option(help="prefix: hits are leading runs; object: every block is an access.", metavar="MODE"),
+    ] = "prefix",
+    kv_bytes_per_token: o.KvBytes = None,
+    warmup: o.Warmup = None,
+    last_token: o.LastToken = None,
+    full_blocks_only: o.FullBlocksOnly = None,
+    requests_out: Annotated[
+        str | None, typer.Option(help="Write what each request got as Parquet.", metavar="FILE")
+    ] = None,
+    events_out: Annotated[
+        str | None,
+        typer.Option(help="Write every hit, insert, evict, reject and move as Parquet.", metavar="FILE"),
+    ] = None,
+    overwrite: o.Overwrite = None,
+    json: o.Json = None,
+    quiet: o.Quiet = None,
+    strict: o.Strict = None,
+    format: o.Format = None,
+    block_tokens: o.BlockTokens = None,
+    tail: o.Tail = None,
+    time_unit: o.TimeUnit = None,
+    scope: o.Scope = None,
+    namespace: o.Namespace = None,
+    column: o.Columns = None,
+) -> None:
+    """Replay a trace through tiers and print their counters."""
+    given = dict(locals())
+    from kvreplay.replaying import replay
+
+    interrupt.work_begins()
+    tiers = o.make_tiers(o.parse_tiers(tier))
+    progress = console.progress(quiet=bool(quiet))
+    trace = o.read(traces, given, progress)
+    result = replay(
+        trace,
+        tiers,
+        mode=mode,
+        model=kv_bytes_per_token,
+        warmup=warmup,
+        last_token=bool(last_token),
+        full_blocks_only=bool(full_blocks_only),
+        per_request=requests_out is not None,
+        events=events_out is not None,
+        progress=progress,
+    )
+    for target, kind in ((requests_out, "requests"), (events_out, "events")):
+        if target is not None:
+            _write(result, trace, kind, target, given)
+    console.warn_of_quality(trace, quiet=bool(quiet))
+    document = {
+        "schema": SCHEMA,
+        "trace": trace.info,
+        "tiers": result.tiers.to_dicts(),
+        "summary": result.summary,
+    }
+    if json:
+        console.put_json(document)
+    else:
+        console.put(_text(document, console.width()))
+
+
+def _write(result: ReplayResult, trace: Trace, kind: str, target: str, given: dict[str, Any]) -> None:
+    from kvreplay.atomic import new_file
+    from kvreplay.tables import files
+
+    frame = result.requests if kind == "requests" else result.events
+    keys = ("tier", "mode", "kv_bytes_per_token", "last_token", "full_blocks_only")
+    spec = {"command": "replay"} | {key: given[key] for key in keys}
+    with new_file(target, overwrite=bool(given["overwrite"])) as beside:
+        files.write(
+            frame, beside, schema=f"{kind}/1", spec=files.spec_text(spec), trace_sha256=trace.core.sha256
+        )
+
+
+def _text(document: dict[str, Any], width: int) -> str:
+    from kvreplay.report.text import heading, section
+
+    parts = [heading(document["trace"], width)]
+    for row in document["tiers"]:
+        rows = [[row["tier"], "value"]] + [
+            [name, _value(name, value)] for name, value in row.items() if name != "tier" and value is not None
+        ]
+        parts.append(section("Tier", rows, width))
+    rows = [["all tiers", "value"]] + [
+        [name, _value(name, value)] for name, value in document["summary"].items()
+    ]
+    parts.append(section("Together", rows, width))
+    return "\n\n".join(parts)
+
+
+def _value(name: str, value: object) -> str:
+    if isinstance(value, float):
+        return display.percent(value)
+    if isinstance(value, int):
+        return display.size(value) if name.endswith("_bytes") else display.count(value)
+    return "-" if value is None else str(value)

@@ -1,0 +1,246 @@
+"""Tiers and the replay of a trace through them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import KW_ONLY, asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from kvreplay import _core, calls, memory, units
+from kvreplay.errors import ConfigError, unknown
+from kvreplay.results import ReplayResult
+from kvreplay.warmup import warmup_requests
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvreplay.calls import ProgressHook
+    from kvreplay.trace import Trace
+
+MODES = ["prefix", "object"]
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_CHOICES = {"touch": ["path", "served"], "closure": ["leaf", "none"]}
+# A block reference can be a hit, or an insert and an eviction, in each tier; 32 bytes a row and the ids.
+_BYTES_PER_EVENT = 40
+_MAX_CHUNK_BLOCKS = 2**20
+
+
+@dataclass(frozen=True)
+class Tier:
+    """One tier of a cache hierarchy.
+
+    Parameters
+    ----------
+    name
+        Letters, digits, ``_``, ``.`` and ``-``; part of column names.
+    capacity
+        ``"5000 blocks"``, ``"21520 tokens"``, ``"40GiB"`` (needs ``model=``), ``"10%"`` of the trace's unique
+        blocks, or an int (blocks).
+    policy
+        A name of :func:`kvreplay.policies` with optional parameters: ``"wtinylfu(window=0.01)"``.
+    admission
+        A name of :func:`kvreplay.admissions` with optional parameters: ``"min_count(2)"``.
+    fill
+        How a tier below the first is filled, a name of :func:`kvreplay.fill_rules`.
+    touch
+        What a hit moves up in a lower tier: ``path`` (every resident block of the request's path) or
+        ``served``.
+    closure
+        ``leaf``: a block with a resident child is not evicted before it; ``none``: the policy alone decides.
+    chunk_blocks
+        Blocks that are stored, evicted and hit together.
+
+    Raises
+    ------
+    ConfigError
+        For a size without a unit, an empty tier or an unusable name.
+
+    Examples
+    --------
+    >>> import kvreplay as kv
+    >>> kv.Tier("cpu", capacity="5000 blocks", fill="victim").capacity
+    '5000 blocks'
+    """
+
+    name: str
+    _: KW_ONLY
+    capacity: str | int
+    policy: str = "lru"
+    admission: str = "always"
+    fill: str = "write_through"
+    touch: str = "path"
+    closure: str = "leaf"
+    chunk_blocks: int = 1
+
+    def __post_init__(self) -> None:
+        if _NAME.fullmatch(str(self.name)) is None:
+            raise ConfigError(
+                f"{self.name!r} is not a name for a tier",
+                hint="use letters, digits, _ . and -, for example gpu",
+            )
+        units.check_capacity(self.capacity, what=f"capacity of tier {self.name}")
+        for key in ("policy", "admission", "fill"):
+            if not isinstance(getattr(self, key), str):
+                raise ConfigError(f"{key} of tier {self.name} must be a text", hint="see kvreplay list")
+        for key, known in _CHOICES.items():
+            if getattr(self, key) not in known:
+                raise unknown(f"{key} of tier {self.name}:", getattr(self, key), known)
+        if not units.is_whole(self.chunk_blocks, 1, _MAX_CHUNK_BLOCKS):
+            raise ConfigError(
+                f"chunk_blocks of tier {self.name} is {self.chunk_blocks!r}",
+                hint="give a number of blocks from 1",
+            )
+
+    @classmethod
+    def from_texts(cls, values: dict[str, str]) -> Tier:
+        """Make a tier of the texts of a command line or a configuration file.
+
+        Raises
+        ------
+        ConfigError
+            For an unknown key or an unusable value.
+        """
+        known = list(cls.__dataclass_fields__)
+        for key in values:
+            if key not in known:
+                raise unknown(f"key of tier {values.get('name', '')}:", key, known)
+        arguments: dict[str, Any] = dict(values)
+        name = arguments.pop("name")
+        if isinstance(arguments.get("chunk_blocks"), str):
+            try:
+                arguments["chunk_blocks"] = int(arguments["chunk_blocks"])
+            except ValueError:
+                raise ConfigError(
+                    f"chunk_blocks of tier {name} is {arguments['chunk_blocks']!r}",
+                    hint="give a whole number",
+                ) from None
+        return cls(name, **arguments)
+
+    def resolved(self, scale: units.Scale) -> dict[str, Any]:
+        """The tier as the core takes it, its capacity in blocks (rounded down to whole chunks)."""
+        blocks = units.capacity_blocks(self.capacity, scale, what=f"capacity of tier {self.name}")
+        whole = blocks - blocks % self.chunk_blocks
+        if whole == 0:
+            raise ConfigError(
+                f"tier {self.name} holds {blocks} blocks, less than a chunk of {self.chunk_blocks}",
+                hint="give more room or smaller chunks",
+            )
+        values = asdict(self)
+        del values["capacity"]
+        return values | {"capacity_blocks": whole}
+
+
+def resolve_tiers(tiers: Sequence[Tier], scale: units.Scale) -> list[dict[str, Any]]:
+    """All tiers as the core takes them, fastest first.
+
+    Raises
+    ------
+    ConfigError
+        When there is none, two share a name, or one cannot be resolved.
+    """
+    if not tiers:
+        raise ConfigError(
+            "there is no tier to replay", hint='give one: kv.Tier("gpu", capacity="5000 blocks")'
+        )
+    for tier in tiers:
+        if not isinstance(tier, Tier):
+            raise ConfigError(
+                f"{tier!r} is not a tier", hint='make one: kv.Tier("gpu", capacity="5000 blocks")'
+            )
+    names = [tier.name for tier in tiers]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"two tiers are named {name}", hint="give each tier a name of its own")
+    first = tiers[0]
+    if len(tiers) > 1 and first.admission.partition("(")[0].strip() != "always":
+        # The blocks a request computes have to be somewhere: the first tier of several takes them all.
+        raise ConfigError(
+            f"tier {first.name} has the admission filter {first.admission}, and tiers below it",
+            hint="give the filter to a lower tier, or replay the first tier alone",
+        )
+    return [tier.resolved(scale) for tier in tiers]
+
+
+def replay(
+    trace: Trace,
+    tiers: Sequence[Tier],
+    *,
+    mode: str = "prefix",
+    model: object = None,
+    warmup: float | str | None = None,
+    last_token: bool = False,
+    full_blocks_only: bool = False,
+    per_request: bool = False,
+    events: bool = False,
+    progress: ProgressHook | None = None,
+) -> ReplayResult:
+    """Replay a trace through a hierarchy of cache tiers.
+
+    Parameters
+    ----------
+    trace
+        The trace.
+    tiers
+        The tiers, fastest first.
+    mode
+        ``prefix``: a hit is the longest leading run of resident blocks. ``object``: every block is an access
+        of its own, as in a general cache simulator.
+    model
+        Bytes of KV per token (an int, or an object with ``kv_bytes_per_token``), for sizes in bytes.
+    warmup
+        A fraction of the requests or a duration: adds ``warm_`` columns over the requests after it.
+    last_token
+        A hit never covers the last input token (engines compute it to get the first output token).
+    full_blocks_only
+        The partial last block neither hits nor stays.
+    per_request
+        Keep what each request got in ``result.requests``.
+    events
+        Keep every hit, insert, evict, reject and move in ``result.events``, in order.
+    progress
+        Called with ``(what, done, total)`` in requests.
+
+    Returns
+    -------
+    ReplayResult
+        Its tables hold Int64 counters and Float64 ratios; absent values are null.
+
+    Raises
+    ------
+    ConfigError
+        For an unusable tier or option, or tables that would not fit into memory.
+
+    Examples
+    --------
+    >>> import kvreplay as kv
+    >>> scan = kv.generate("cyclic_scan", requests=30, documents=10, document_tokens=5008)
+    >>> result = kv.replay(scan, [kv.Tier("gpu", capacity=10 * 313)])
+    >>> result.summary["hit_tokens"]
+    100160
+    """
+    if mode not in MODES:
+        raise unknown("mode", mode, MODES)
+    scale = trace.scale(model)
+    resolved = resolve_tiers(tiers, scale)
+    warm = warmup_requests(trace, warmup)
+    if events:
+        totals = trace.core.totals()
+        memory.check(
+            totals["block_refs"] * 2 * len(tiers) * _BYTES_PER_EVENT,
+            what="the events of this replay",
+            hint="leave events out, or select fewer requests",
+        )
+    core = calls.run(
+        lambda p: _core.replay(
+            trace.core,
+            resolved,
+            mode=mode,
+            last_token=last_token,
+            full_blocks_only=full_blocks_only,
+            events=events,
+            progress=p,
+        ),
+        what="replaying",
+        hook=progress,
+    )
+    return ReplayResult(core, trace=trace, scale=scale, warm=warm, per_request=per_request, events=events)

@@ -1,0 +1,144 @@
+"""The first screen: plain text, the answer first, as wide as the terminal and never wider."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from kvreplay import display
+from kvreplay.points import log_spaced
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvreplay.report.analysis import Report
+
+_CURVE_ROWS = 8
+_CURVE_DECADES = 3
+_LEAST_WIDTH = 24
+_LEAST_COLUMNS = 2
+
+
+def screen(report: Report, *, width: int) -> str:
+    """The first screen of an analysis.
+
+    Parameters
+    ----------
+    report
+        The analysis.
+    width
+        Columns of the terminal; no line is longer, except where a name is.
+    """
+    width = max(width, _LEAST_WIDTH)
+    blocks = [heading(report.info, width), _verdict(report, width)]
+    if "tiers" in report.tables:
+        blocks.append(section("Tiers", tier_rows(report), width))
+    if report.curve:
+        blocks.append(section("One LRU cache by capacity", _curve(report), width))
+    blocks.append(section("Hit ratios by definition", _ratios(report), width))
+    return "\n\n".join(blocks) + "\n"
+
+
+def heading(info: dict[str, Any], width: int) -> str:
+    """Facts about the trace in two lines, a third when rows were rejected."""
+    span = ""
+    if info["arrival_first_us"] is not None:
+        span = f" in {display.span(info['arrival_last_us'] - info['arrival_first_us'])}"
+    references, blocks = display.many(info["block_refs"], "block reference"), info["unique_blocks"]
+    facts = (
+        f"{display.many(info['requests'], 'request')}{span}, "
+        f"{display.tokens(info['input_tokens'])} input tokens, {references} to "
+        f"{display.many(blocks, 'block')} of {info['block_tokens']} tokens ({info['tail']} tail)"
+    )
+    lines = textwrap.wrap(facts, width)
+    if info["rejected_rows"]:
+        rejected = display.many(info["rejected_rows"], "rejected row")
+        lines += textwrap.wrap(
+            f"WARNING: {rejected}, counted in none of the numbers; kvreplay inspect says why", width
+        )
+    return "\n".join(lines)
+
+
+def _verdict(report: Report, width: int) -> str:
+    lines: list[str] = []
+    for line in report.verdict:
+        lines += textwrap.wrap(line["text"], width, initial_indent="* ", subsequent_indent="  ")
+    return "\n".join(lines)
+
+
+def section(title: str, rows: Sequence[Sequence[str]], width: int) -> str:
+    """A titled table: columns of equal width, the first to the left, the others to the right.
+
+    Where it does not fit, the columns that stand last are left out: the files hold them all.
+    """
+    columns = len(rows[0])
+    widths = [max(len(row[i]) for row in rows) for i in range(columns)]
+    while columns > _LEAST_COLUMNS and sum(widths[:columns]) + 2 * (columns - 1) > width:
+        columns -= 1
+    lines = [title]
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in range(1, columns))]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def tier_rows(report: Report) -> list[list[str]]:
+    """What each tier serves and how well it is used, a heading first, what is computed last."""
+    rows = [["tier", "capacity", "tokens", "serves", "of asked", "stored", "never read", "bytes"]]
+    for row in report.tables["tiers"].iter_rows(named=True):
+        unread = row["dead_on_arrival_blocks"]
+        if unread is not None and row["unread_at_end_blocks"] is not None:
+            unread += row["unread_at_end_blocks"]
+        rows.append(
+            [
+                row["tier"],
+                f"{display.count(row['capacity_blocks'])} blk",
+                display.tokens(row["capacity_tokens"]),
+                display.percent(row["tier_share"]),
+                display.percent(row["tier_conditional_hit_ratio"]),
+                display.count(row["inserted_blocks"]),
+                _share(unread, row["inserted_blocks"]),
+                display.size(row["capacity_bytes"]),
+            ]
+        )
+    computed = report.summary["computed_tokens"]
+    total = report.summary["input_tokens"]
+    rows.append(["(computed)", "", "", _share(computed, total), "", "", "", ""])
+    return rows
+
+
+def _share(part: int | None, whole: int | None) -> str:
+    return "-" if part is None or not whole else display.percent(part / whole)
+
+
+def _curve(report: Report) -> list[list[str]]:
+    """Eight capacities over the last three decades; below, caches are too small to matter."""
+    points = report.curve_at(
+        log_spaced(report.curve[-1]["capacity_blocks"], _CURVE_ROWS, decades=_CURVE_DECADES)
+    )
+    ceiling = points[-1]["hit_tokens"]
+    rows = [["blocks", "tokens", "serves", "of ceiling", "bytes"]]
+    rows += [
+        [
+            display.count(point["capacity_blocks"]),
+            display.tokens(point["capacity_tokens"]),
+            display.percent(point["token_hit_ratio"]),
+            _share(point["hit_tokens"], ceiling),
+            display.size(point["capacity_bytes"]),
+        ]
+        for point in points
+    ]
+    return rows
+
+
+def _ratios(report: Report) -> list[list[str]]:
+    table = report.tables["ratios"]
+    by_scope = {
+        scope: dict(table.filter(scope=scope).select("name", "value").iter_rows())
+        for scope in ("ceiling", "tiers")
+    }
+    columns = ["ceiling"] + (["tiers"] if by_scope["tiers"] else [])
+    names = list(dict.fromkeys(table["name"]))
+    return [["name", *columns]] + [
+        [name, *(display.percent(by_scope[scope].get(name)) for scope in columns)] for name in names
+    ]
