@@ -12,6 +12,11 @@ def count(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
+def many(value: int, noun: str) -> str:
+    """``1 request``, ``2,000 requests``: a count and what is counted."""
+    return f"{value:,} {noun}" if value == 1 else f"{value:,} {noun}s"
+
+
 def tokens(value: int | None) -> str:
     """``144.8 M``: tokens with three or four digits.
 

@@ -151,6 +151,13 @@ def resolve_tiers(tiers: Sequence[Tier], scale: units.Scale) -> list[dict[str, A
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"two tiers are named {name}", hint="give each tier a name of its own")
+    first = tiers[0]
+    if len(tiers) > 1 and first.admission.partition("(")[0].strip() != "always":
+        # The blocks a request computes have to be somewhere: the first tier of several takes them all.
+        raise ConfigError(
+            f"tier {first.name} has the admission filter {first.admission}, and tiers below it",
+            hint="give the filter to a lower tier, or replay the first tier alone",
+        )
     return [tier.resolved(scale) for tier in tiers]
 
 

@@ -132,7 +132,7 @@ def test_window_limited_and_large_tiers(chats: kv.Trace) -> None:
     small = kv.analyze(chats, [kv.Tier("gpu", capacity=longest - 1)])
     (warning,) = small.warnings
     assert warning["code"] == "oversize_request"
-    assert warning["text"].startswith("1 requests have more blocks")
+    assert warning["text"].startswith("1 request with more blocks")
 
 
 def test_files_repeat_and_name_no_places(chats: kv.Trace, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_rejected_rows_stand_on_the_first_screen(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "t.jsonl", rows_of([[1, 2], [1, 3]]))
     path.write_text(path.read_text() + "oops\n")
     text = screen(kv.analyze(kv.read_trace(path, block_tokens=16)), width=80)
-    assert "WARNING: 1 rows were rejected" in text
+    assert "WARNING: 1 rejected row, counted in none of the numbers" in text
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100])

@@ -44,18 +44,17 @@ def heading(info: dict[str, Any], width: int) -> str:
     span = ""
     if info["arrival_first_us"] is not None:
         span = f" in {display.span(info['arrival_last_us'] - info['arrival_first_us'])}"
+    references, blocks = display.many(info["block_refs"], "block reference"), info["unique_blocks"]
     facts = (
-        f"{display.count(info['requests'])} requests{span}, "
-        f"{display.tokens(info['input_tokens'])} input tokens, "
-        f"{display.count(info['block_refs'])} block references to {display.count(info['unique_blocks'])} "
-        f"blocks of {info['block_tokens']} tokens ({info['tail']} tail)"
+        f"{display.many(info['requests'], 'request')}{span}, "
+        f"{display.tokens(info['input_tokens'])} input tokens, {references} to "
+        f"{display.many(blocks, 'block')} of {info['block_tokens']} tokens ({info['tail']} tail)"
     )
     lines = textwrap.wrap(facts, width)
     if info["rejected_rows"]:
+        rejected = display.many(info["rejected_rows"], "rejected row")
         lines += textwrap.wrap(
-            f"WARNING: {display.count(info['rejected_rows'])} rows were rejected and are in none of the "
-            "numbers; kvreplay inspect says why",
-            width,
+            f"WARNING: {rejected}, counted in none of the numbers; kvreplay inspect says why", width
         )
     return "\n".join(lines)
 

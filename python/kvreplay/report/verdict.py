@@ -53,7 +53,7 @@ def _ceiling(study: Study) -> dict[str, Any]:
 
 
 def _tiers(study: Study) -> dict[str, Any] | None:
-    if study.result is None:
+    if study.result is None or study.totals["input_tokens"] == 0:
         return None
     shares = dict(study.result.tiers.select("tier", "tier_share").iter_rows())
     computed = study.result.summary["computed_tokens"]
@@ -62,10 +62,8 @@ def _tiers(study: Study) -> dict[str, Any] | None:
         f"{name} {'serves' if at == 0 else 'adds'} {display.percent(share)}"
         for at, (name, share) in enumerate(shares.items())
     ]
-    text = f"{', '.join(parts)} of the input tokens"
-    if total:
-        text += f"; {display.percent(computed / total)} must be computed"
-    return _line("tiers", f"{text}.", tier_share=shares, computed_tokens=computed)
+    text = f"{', '.join(parts)} of the input tokens; {display.percent(computed / total)} must be computed."
+    return _line("tiers", text, tier_share=shares, computed_tokens=computed)
 
 
 def _knee(study: Study) -> dict[str, Any] | None:

@@ -36,8 +36,8 @@ def of_tiers(study: Study) -> list[dict[str, str]]:
             out.append(
                 {
                     "code": "oversize_request",
-                    "text": f"{display.count(oversize)} requests have more blocks than tier {name} holds "
-                    f"({display.count(capacity)}); only their first blocks are kept there",
+                    "text": f"{display.many(oversize, 'request')} with more blocks than tier {name} holds "
+                    f"({display.count(capacity)}): only the first blocks are kept there",
                 }
             )
         if capacity >= study.scale.unique_blocks:

@@ -5,7 +5,7 @@ use crate::errors::to_python;
 use crate::run::{Progress, run};
 use crate::trace::{Trace, ids};
 use kvreplay_core::hierarchy::{FILLS, TOUCHES, TierSpec};
-use kvreplay_core::policy::{Closure, is_opt};
+use kvreplay_core::policy::{Closure, parse_opt};
 use kvreplay_core::replay::{Mode, ReplayResult, ReplaySpec};
 use kvreplay_core::stack::{self, Curve, Point, points_table, ratios_table};
 use kvreplay_core::trace::Trace as CoreTrace;
@@ -139,11 +139,13 @@ fn points(
     warmup_requests: Option<usize>,
     progress: &CoreProgress,
 ) -> Result<Vec<Point>> {
-    match policy {
-        "lru" => Ok(Curve::of(trace, warmup_requests, progress)?.at(capacities)),
-        _ if is_opt(policy) => stack::opt(trace, capacities, warmup_requests, progress),
-        _ => capacities.iter().map(|&c| replay_point(trace, policy, c, warmup_requests, progress)).collect(),
+    if policy == "lru" {
+        return Ok(Curve::of(trace, warmup_requests, progress)?.at(capacities));
     }
+    if parse_opt(policy)? == Some(true) {
+        return stack::opt(trace, capacities, warmup_requests, progress);
+    }
+    capacities.iter().map(|&c| replay_point(trace, policy, c, warmup_requests, progress)).collect()
 }
 
 fn replay_point(

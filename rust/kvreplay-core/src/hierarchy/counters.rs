@@ -1,5 +1,7 @@
 //! What a tier counts.
 
+use super::Request;
+
 /// Counters of one tier over all requests, in blocks unless the name says otherwise.
 ///
 /// `offered = admitted + rejected_filter + rejected_no_parent + no_room`, and
@@ -80,6 +82,15 @@ impl Counters {
     #[must_use]
     pub fn rejected(&self) -> u64 {
         self.rejected_filter + self.rejected_no_parent
+    }
+
+    /// Counts a request that asks this tier first and is served its leading `blocks`.
+    pub(crate) fn count_request(&mut self, request: &Request, blocks: u32) {
+        self.hit_requests += u64::from(blocks > 0);
+        self.asked += u64::from(request.listed_blocks);
+        self.asked_tokens += request.input_tokens;
+        self.served += u64::from(blocks);
+        self.served_tokens += request.tokens(blocks);
     }
 
     /// Counters kept in chunks, turned into blocks. What is counted in blocks from the start stays.

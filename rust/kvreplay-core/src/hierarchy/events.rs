@@ -55,7 +55,7 @@ impl Events {
         Self { on, ..Self::default() }
     }
 
-    pub(super) fn push(&mut self, request: u32, tier: usize, kind: EventKind, block: u32) {
+    pub(crate) fn push(&mut self, request: u32, tier: usize, kind: EventKind, block: u32) {
         self.request.push(request);
         self.tier.push(tier as u16);
         self.kind.push(kind);

@@ -1,6 +1,6 @@
 //! Least recently used: one queue, a hit moves a block to its newest end, the oldest block leaves.
 //!
-//! The rule of vLLM's free queue, LMCache's default and most KV caches. With the tail-to-head pass the
+//! The rule of vLLM's free queue, `LMCache`'s default and most KV caches. With the tail-to-head pass the
 //! head of a path is its most recent block, so contents are ancestor-closed without further care.
 
 use super::parts::Queue;
@@ -33,9 +33,10 @@ impl Policy for Lru {
     fn insert(&mut self, block: u32, room: &Room<'_>) -> Stored {
         let mut victim = None;
         if room.is_full() {
-            let Some(oldest) = self.queue.oldest(&self.slots, room) else { return Stored::NoRoom };
-            self.queue.remove(&self.slots, oldest);
-            victim = Some(oldest);
+            victim = self.queue.evict(&self.slots, room);
+            if victim.is_none() {
+                return Stored::NoRoom;
+            }
         }
         self.queue.push(&mut self.slots, block, room.exposed(block));
         Stored::Done { victim }

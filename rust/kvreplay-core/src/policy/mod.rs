@@ -9,6 +9,7 @@ mod gdsf;
 mod lfu;
 mod lru;
 mod lruk;
+mod opt;
 pub mod parts;
 mod random;
 mod recompute_cost;
@@ -22,8 +23,9 @@ mod ttl;
 mod twoq;
 mod wtinylfu;
 
+pub use opt::parse_opt;
 pub use parts::{Closure, Room, Topology};
-pub use registry::{Build, POLICIES, PolicyInfo, build, is_opt};
+pub use registry::{Build, BuildFn, POLICIES, PolicyInfo, build};
 
 use crate::trace::Run;
 
@@ -95,15 +97,27 @@ pub trait Policy: Send {
     /// One request-atomic pass: the blocks of `runs` from the last to the first (`semantics.md` section 3).
     /// A provided method so that its loop is compiled for each policy.
     fn pass(&mut self, room: &mut Room<'_>, runs: &[Run], moves: &mut Vec<Move>) {
+        let mut below = false;
         for run in runs.iter().rev() {
             for block in (run.start..run.start + run.len).rev() {
+                if below {
+                    room.cover(block);
+                }
                 if room.holds(block) {
                     self.hit(block, room);
-                } else if let Stored::Done { victim } = store(self, room, block) {
+                } else {
+                    // A tier always has room for the head of a path: every resident block guarded means
+                    // that the path fills the tier, and then this block is resident.
+                    let Stored::Done { victim } = store(self, room, block) else {
+                        below = false;
+                        continue;
+                    };
                     moves.push(Move { block, victim });
                 }
+                below = true;
             }
         }
+        room.uncover();
     }
 
     /// One access per block, from the first to the last (`semantics.md` section 4); `hits` gets a flag each.
@@ -123,21 +137,25 @@ pub trait Policy: Send {
 }
 
 /// Inserts an absent block and brings the room and the protection of parents up to date.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "the body of the inner loop of every policy")]
 pub fn store<P: Policy + ?Sized>(policy: &mut P, room: &mut Room<'_>, block: u32) -> Stored {
+    let had_child = room.is_closed() && !room.exposed(block);
     let stored = policy.insert(block, room);
     if let Stored::Done { victim } = stored {
-        if let Some(victim) = victim {
-            room.leave(victim);
+        let freed = victim.and_then(|victim| room.leave(victim));
+        if let Some(parent) = room.enter(block) {
+            policy.expose(parent, false);
         }
-        room.enter(block);
-        if room.is_closed() {
-            if let Some(victim) = victim {
-                expose_parent(policy, room, victim);
-            }
-            if let Some(parent) = room.resident_parent(block) {
-                policy.expose(parent, false);
-            }
+        // The block that came may be a child of the parent that was freed: look again.
+        if let Some(parent) = freed
+            && room.exposed(parent)
+        {
+            policy.expose(parent, true);
+        }
+        // Or the victim was the last child of the block that came, which was not there to be freed.
+        if had_child && victim.is_some() && room.exposed(block) {
+            policy.expose(block, true);
         }
     }
     stored
@@ -146,15 +164,7 @@ pub fn store<P: Policy + ?Sized>(policy: &mut P, room: &mut Room<'_>, block: u32
 /// Takes a resident block away and brings the room and the protection of its parent up to date.
 pub fn take<P: Policy + ?Sized>(policy: &mut P, room: &mut Room<'_>, block: u32) {
     policy.remove(block, room);
-    room.leave(block);
-    expose_parent(policy, room, block);
-}
-
-#[inline]
-fn expose_parent<P: Policy + ?Sized>(policy: &mut P, room: &Room<'_>, gone: u32) {
-    if let Some(parent) = room.resident_parent(gone)
-        && room.exposed(parent)
-    {
+    if let Some(parent) = room.leave(block) {
         policy.expose(parent, true);
     }
 }
@@ -172,3 +182,6 @@ pub(crate) fn validate_content(content: &[u32], room: &Room<'_>) -> Result<(), S
         Err(format!("the queues hold {sorted:?}, the room {:?}", room.residents().iter().collect::<Vec<_>>()))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use super::parts::Topology;
 use super::spec::{Args, Param, Spec, unknown};
 use super::{
-    Policy, arc, fifo, gdsf, lfu, lru, lruk, random, recompute_cost, s3fifo, sieve, slru, tail_lru, ttl,
+    Policy, arc, fifo, gdsf, lfu, lru, lruk, opt, random, recompute_cost, s3fifo, sieve, slru, tail_lru, ttl,
     twoq, wtinylfu,
 };
 use crate::error::Result;
@@ -64,6 +64,7 @@ pub const POLICIES: &[PolicyInfo] = &[
     tail_lru::INFO,
     ttl::INFO,
     random::INFO,
+    opt::INFO,
 ];
 
 /// Builds the policy a spec names.
@@ -78,10 +79,4 @@ pub fn build(text: &str, build: &Build<'_>) -> Result<Box<dyn Policy>> {
         .find(|p| p.name == spec.name)
         .ok_or_else(|| unknown("policy", &spec.name, &POLICIES.iter().map(|p| p.name).collect::<Vec<_>>()))?;
     (info.build)(&Args::new(&spec, info.parameters)?, build)
-}
-
-/// Whether a spec names `opt`, which needs the future and is replayed by an engine of its own.
-#[must_use]
-pub fn is_opt(text: &str) -> bool {
-    Spec::parse(text).is_ok_and(|spec| spec.name == "opt")
 }

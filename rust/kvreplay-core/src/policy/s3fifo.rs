@@ -62,8 +62,7 @@ struct S3Fifo {
 
 impl S3Fifo {
     fn evict_small(&mut self, room: &Room<'_>) -> Option<u32> {
-        while let Some(block) = self.small.oldest(&self.slots, room) {
-            self.small.remove(&self.slots, block);
+        while let Some(block) = self.small.evict(&self.slots, room) {
             if self.state[block as usize] & MOST >= self.promote_at {
                 self.main.push(&mut self.slots, block, room.exposed(block));
                 self.state[block as usize] = MAIN;

@@ -55,9 +55,10 @@ impl Policy for Ttl {
     fn insert(&mut self, block: u32, room: &Room<'_>) -> Stored {
         let mut victim = None;
         if room.is_full() {
-            let Some(oldest) = self.queue.oldest(&self.slots, room) else { return Stored::NoRoom };
-            self.queue.remove(&self.slots, oldest);
-            victim = Some(oldest);
+            victim = self.queue.evict(&self.slots, room);
+            if victim.is_none() {
+                return Stored::NoRoom;
+            }
         }
         self.used_us[block as usize] = self.now_us;
         self.queue.push(&mut self.slots, block, room.exposed(block));

@@ -1,16 +1,21 @@
 //! The replay loop: a fold of the requests over a hierarchy, with recorders.
 
+mod curve;
+mod opt;
 mod result;
 mod spec;
 mod tables;
 
 pub use tables::ids;
 
+pub use curve::policy_curve;
 pub use result::{PerRequest, ReplayResult, TierResult};
 pub use spec::{Mode, ReplaySpec};
 
 use crate::error::Result;
 use crate::hierarchy::{Events, Ground, Hierarchy, Request};
+use crate::policy::parse_opt;
+use crate::policy::spec::Spec;
 use crate::progress::Progress;
 use crate::trace::Trace;
 
@@ -26,6 +31,12 @@ const STEP_BLOCKS: u64 = 1 << 20;
 /// [`crate::Error::Config`] for specs that are not valid, [`crate::Error::Cancelled`].
 pub fn replay(trace: &Trace, spec: &ReplaySpec, progress: &Progress) -> Result<ReplayResult> {
     spec.check()?;
+    if let [tier] = spec.tiers.as_slice()
+        && Spec::parse(&tier.admission)?.name == "always"
+        && let Some(bypass) = parse_opt(&tier.policy)?
+    {
+        return opt::replay(trace, spec, bypass, progress);
+    }
     let ground = Ground::new(trace, &spec.tiers);
     let topologies = ground.topologies();
     let mut hierarchy = Hierarchy::new(trace, &spec.built_tiers(), &ground, &topologies, spec.residence)?;
@@ -95,6 +106,8 @@ fn request(trace: &Trace, spec: &ReplaySpec, index: usize) -> Request {
 
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod invariants;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]

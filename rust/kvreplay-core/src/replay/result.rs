@@ -58,22 +58,38 @@ impl PerRequest {
     }
 
     pub(super) fn record(&mut self, request: &Request, hierarchy: &Hierarchy<'_>) {
-        // Tokens of a request fit 32 bits, as its input length does.
         let mut computed = request.input_tokens;
+        let mut usable = 0;
         for k in 0..hierarchy.len() {
             let (from, to) = hierarchy.served(k);
             let (blocks, tokens) = match self.mode {
                 Mode::Prefix => (to - from, request.tokens(to) - request.tokens(from)),
                 Mode::Object => hierarchy.object_hits(),
             };
-            if self.mode == Mode::Object {
-                self.usable_hit_blocks.push(to);
-            }
-            self.hit_blocks[k].push(blocks);
-            self.hit_tokens[k].push(tokens as u32);
+            self.push_hits(k, blocks, tokens);
+            usable = to;
             computed -= tokens;
         }
-        self.computed_tokens.push(computed as u32);
-        self.stranded_blocks.push(hierarchy.stranded());
+        self.push_request(computed, hierarchy.stranded(), usable);
+    }
+
+    /// Hits of the next request in tier `k`. Tokens of a request fit 32 bits, as its input length does.
+    pub(super) fn push_hits(&mut self, k: usize, blocks: u32, tokens: u64) {
+        self.hit_blocks[k].push(blocks);
+        self.hit_tokens[k].push(tokens as u32);
+    }
+
+    /// The rest of a request's row.
+    pub(super) fn push_request(
+        &mut self,
+        computed_tokens: u64,
+        stranded_blocks: u32,
+        usable_hit_blocks: u32,
+    ) {
+        self.computed_tokens.push(computed_tokens as u32);
+        self.stranded_blocks.push(stranded_blocks);
+        if self.mode == Mode::Object {
+            self.usable_hit_blocks.push(usable_hit_blocks);
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! A heap of blocks by key that finds the block with the smallest key among those allowed to leave.
 //!
-//! Blocks protected by children are kept out of the heap; guarded ones are set aside when a search meets
-//! them and return when the guard changes. Keys of all residents stay in a table by slot.
+//! Keys mostly rise. A hit then changes a key in the table and leaves the heap alone: what the heap holds
+//! is a lower bound, corrected when it comes to the top. A key that falls is sifted at once. Blocks protected by children are kept out
+//! of the heap; guarded ones are set aside when a search meets them and return when the guard changes.
 
 use super::{NONE, Room};
 
@@ -12,8 +13,8 @@ pub struct Heap<K> {
     slot: Vec<u32>,
     entries: Vec<Entry<K>>,
     free: Vec<u32>,
-    /// Slots as a binary heap.
-    order: Vec<u32>,
+    /// A binary heap of slots, each with a key it had.
+    order: Vec<(K, u32)>,
     aside: Vec<u32>,
     epoch: u64,
 }
@@ -72,14 +73,15 @@ impl<K: Copy + PartialOrd> Heap<K> {
     }
 
     /// Changes the key of a resident block.
+    #[inline]
     pub fn update(&mut self, block: u32, key: K) {
-        let slot = self.slot[block as usize];
-        let entry = &mut self.entries[slot as usize];
+        let entry = &mut self.entries[self.slot[block as usize] as usize];
+        let fell = key < entry.key;
         entry.key = key;
-        if entry.place != NONE {
-            let place = entry.place as usize;
-            self.sift_down(place);
-            self.sift_up(self.entries[slot as usize].place as usize);
+        let place = entry.place as usize;
+        if fell && place != NONE as usize && key < self.order[place].0 {
+            self.order[place].0 = key;
+            self.sift_up(place);
         }
     }
 
@@ -97,13 +99,17 @@ impl<K: Copy + PartialOrd> Heap<K> {
     pub fn smallest(&mut self, room: &Room<'_>) -> Option<u32> {
         self.restore(room);
         loop {
-            let slot = *self.order.first()?;
-            let block = self.entries[slot as usize].block;
-            if !room.guards(block) {
-                return Some(block);
+            let &(key, slot) = self.order.first()?;
+            let entry = self.entries[slot as usize];
+            if room.guards(entry.block) {
+                self.withdraw(slot);
+                self.aside.push(entry.block);
+            } else if entry.key > key {
+                self.order[0].0 = entry.key;
+                self.sift_down(0);
+            } else {
+                return Some(entry.block);
             }
-            self.withdraw(slot);
-            self.aside.push(block);
         }
     }
 
@@ -129,58 +135,60 @@ impl<K: Copy + PartialOrd> Heap<K> {
     }
 
     fn enter(&mut self, slot: u32) {
-        self.entries[slot as usize].place = self.order.len() as u32;
-        self.order.push(slot);
-        self.sift_up(self.order.len() - 1);
+        let place = self.order.len();
+        self.order.push((self.entries[slot as usize].key, slot));
+        self.entries[slot as usize].place = place as u32;
+        self.sift_up(place);
     }
 
     fn withdraw(&mut self, slot: u32) {
-        let place = std::mem::replace(&mut self.entries[slot as usize].place, NONE) as usize;
-        if place == NONE as usize {
+        let place = std::mem::replace(&mut self.entries[slot as usize].place, NONE);
+        if place == NONE {
             return;
         }
+        let place = place as usize;
         self.order.swap_remove(place);
-        if let Some(&moved) = self.order.get(place) {
+        if let Some(&(_, moved)) = self.order.get(place) {
             self.entries[moved as usize].place = place as u32;
             self.sift_down(place);
             self.sift_up(self.entries[moved as usize].place as usize);
         }
     }
 
-    fn key_at(&self, place: usize) -> K {
-        self.entries[self.order[place] as usize].key
-    }
-
-    fn swap(&mut self, a: usize, b: usize) {
-        self.order.swap(a, b);
-        self.entries[self.order[a] as usize].place = a as u32;
-        self.entries[self.order[b] as usize].place = b as u32;
+    fn put(&mut self, place: usize, item: (K, u32)) {
+        self.order[place] = item;
+        self.entries[item.1 as usize].place = place as u32;
     }
 
     fn sift_up(&mut self, mut place: usize) {
+        let item = self.order[place];
         while place > 0 {
             let above = (place - 1) / 2;
-            if self.key_at(place) >= self.key_at(above) {
-                return;
+            if item.0 >= self.order[above].0 {
+                break;
             }
-            self.swap(place, above);
+            self.put(place, self.order[above]);
             place = above;
         }
+        self.put(place, item);
     }
 
     fn sift_down(&mut self, mut place: usize) {
+        let item = self.order[place];
         loop {
-            let mut least = place;
-            for child in [2 * place + 1, 2 * place + 2] {
-                if child < self.order.len() && self.key_at(child) < self.key_at(least) {
-                    least = child;
-                }
+            let mut child = 2 * place + 1;
+            if child >= self.order.len() {
+                break;
             }
-            if least == place {
-                return;
+            if child + 1 < self.order.len() && self.order[child + 1].0 < self.order[child].0 {
+                child += 1;
             }
-            self.swap(place, least);
-            place = least;
+            if item.0 <= self.order[child].0 {
+                break;
+            }
+            self.put(place, self.order[child]);
+            place = child;
         }
+        self.put(place, item);
     }
 }

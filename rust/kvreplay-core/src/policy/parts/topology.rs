@@ -4,7 +4,7 @@
 //! rank in a bit set. Likewise a block has children other than the next of its chain only where a chain
 //! hangs below it (a *fork*), and only forks need a counter.
 
-use super::BitSet;
+use super::{BitSet, NONE};
 use crate::trace::{Forest, Node};
 
 /// Parents and forks of a forest.
@@ -15,7 +15,10 @@ pub struct Topology<'a> {
     head_ranks: Vec<u32>,
     forks: BitSet,
     fork_ranks: Vec<u32>,
-    fork_count: usize,
+    /// The block a fork is.
+    fork_block: Vec<u32>,
+    /// The fork each chain hangs below, [`NONE`] for a root chain.
+    fork_of_chain: Vec<u32>,
 }
 
 impl<'a> Topology<'a> {
@@ -33,8 +36,13 @@ impl<'a> Topology<'a> {
             }
         }
         let (head_ranks, fork_ranks) = (heads.ranks(), forks.ranks());
-        let fork_count = forks.count() as usize;
-        Self { forest, heads, head_ranks, forks, fork_ranks, fork_count }
+        let fork_of_chain = (0..forest.chains() as u32)
+            .map(|chain| {
+                last_block(forest, forest.parent(chain)).map_or(NONE, |p| forks.rank(&fork_ranks, p))
+            })
+            .collect();
+        let fork_block = forks.iter().collect();
+        Self { forest, heads, head_ranks, forks, fork_ranks, fork_block, fork_of_chain }
     }
 
     /// The forest it describes.
@@ -84,7 +92,21 @@ impl<'a> Topology<'a> {
     /// Number of forks.
     #[must_use]
     pub fn fork_count(&self) -> usize {
-        self.fork_count
+        self.fork_block.len()
+    }
+
+    /// The block a fork is.
+    #[must_use]
+    pub fn fork_block(&self, fork: usize) -> u32 {
+        self.fork_block[fork]
+    }
+
+    /// The fork that the chain of a head hangs below, `None` for a root.
+    #[inline]
+    #[must_use]
+    pub fn fork_above_head(&self, head: u32) -> Option<usize> {
+        let fork = self.fork_of_chain[self.heads.rank(&self.head_ranks, head) as usize];
+        (fork != NONE).then_some(fork as usize)
     }
 
     /// The number of the fork a block is, if chains hang below it.
