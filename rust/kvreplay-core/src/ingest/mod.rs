@@ -30,11 +30,12 @@ mod write;
 mod tests;
 
 pub use columns::{Batch, BatchColumn, ColumnReader, Validity, Values};
+pub use fields::keeps_column;
 pub use format::{FormatInfo, formats};
 pub use options::{Namespace, ReadOptions, Scope, TimeUnit};
 pub use rows::MAX_FOREIGN_COLUMNS;
 pub use source::Source;
-pub use write::write_mooncake;
+pub use write::{Packing, WriterInfo, write, write_mooncake, writers};
 
 use crate::error::{Error, Result};
 use crate::progress::Progress;

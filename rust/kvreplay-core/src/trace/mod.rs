@@ -1,5 +1,6 @@
 //! The trace: run-encoded, immutable, shared by `Arc`.
 
+mod anonymize;
 mod builder;
 mod check;
 mod columns;
@@ -8,6 +9,7 @@ mod forest;
 mod ids;
 mod native;
 mod quality;
+mod ties;
 pub mod synthetic;
 
 pub use builder::{ForestBuilder, Kinds};

@@ -1,49 +1,52 @@
 //! Traces as Mooncake JSON lines.
 
-use crate::error::{Error, Result};
-use crate::trace::{Id, NO_LENGTH, Node, Trace};
+use super::text::{ids, text};
+use super::{Packing, Rows, WriterInfo};
+use crate::error::Result;
+use crate::ingest::fields::keeps_column;
+use crate::ingest::fit::Fit;
+use crate::progress::Progress;
+use crate::trace::{NO_LENGTH, Trace};
 use std::io::{self, Write};
+
+pub(super) const INFO: WriterInfo = WriterInfo {
+    name: "mooncake",
+    doc: "JSON lines: timestamp, input_length, output_length, hash_ids, and the group columns",
+    loses: "what reading found (quality); columns named like a field of another meaning",
+    source: "Mooncake FAST'25 release",
+};
 
 /// Namespaces that these columns make come back from the columns themselves.
 const OWN_COLUMNS: [&str; 6] = ["model", "revision", "kv_dtype", "lora", "salt", "block_tokens"];
 
-/// Writes a trace as JSON lines that [`super::read`] reads back as an equal one: one object a line in replay
-/// order, ids as given, columns under our names.
+/// Writes a trace as JSON lines that [`crate::ingest::read`] reads back as an equal one: one object a line in
+/// replay order, ids as given, columns under our names.
 ///
 /// Times are `timestamp` in milliseconds as Mooncake has them; a trace with finer times has `timestamp_us`
-/// instead. Local namespaces become `hash_id_scope` and `trace_id`.
+/// instead. Local namespaces become `hash_id_scope` and `trace_id`. Rows state their `block_size` where sizes
+/// differ, or where a reader could not infer it from the lengths.
 ///
 /// # Errors
 /// `io` when the writer fails.
 pub fn write_mooncake(trace: &Trace, out: &mut dyn Write) -> Result<()> {
-    let mut writer = Writer::new(trace);
-    let mut line = Vec::new();
-    for request in 0..trace.len() {
-        line.clear();
-        let written = writer.line(request, &mut line).and_then(|()| out.write_all(&line));
-        written.map_err(|error| io_error(&error))?;
-    }
-    out.flush().map_err(|error| io_error(&error))
+    super::write(trace, INFO.name, Packing::Plain, out, &Progress::default())
 }
 
-fn io_error(error: &io::Error) -> Error {
-    Error::trace(
-        "io",
-        format!("the trace could not be written: {error}"),
-        "check the space and the permissions",
-    )
+pub(super) fn start(trace: &Trace) -> Result<Box<dyn Rows + '_>> {
+    Ok(Box::new(Lines::new(trace)))
 }
 
-struct Writer<'a> {
+struct Lines<'a> {
     trace: &'a Trace,
     path: Vec<u32>,
     /// Microseconds per unit of the times, 0 without times.
     time_step_us: i64,
     /// Whether namespaces must be written out.
     local: bool,
+    states_block_size: bool,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> Lines<'a> {
     fn new(trace: &'a Trace) -> Self {
         let times = trace.requests.arrival_us.as_deref();
         let whole = times.is_some_and(|times| times.iter().all(|time| time % 1_000 == 0));
@@ -53,10 +56,25 @@ impl<'a> Writer<'a> {
             path: Vec::new(),
             time_step_us: if times.is_none() { 0 } else { [1, 1_000][usize::from(whole)] },
             local: made_by.iter().any(|name| !OWN_COLUMNS.contains(&name.as_str())),
+            states_block_size: !trace.requests.block_tokens.is_empty() || !shows_block_size(trace),
         }
     }
+}
 
-    fn line(&mut self, request: usize, out: &mut Vec<u8>) -> io::Result<()> {
+/// Whether a reader finds the block size from lengths and numbers of ids.
+fn shows_block_size(trace: &Trace) -> bool {
+    let mut fit = Fit::default();
+    for request in 0..trace.len() {
+        let listed = trace.path_len(request);
+        if listed > 0 {
+            fit.add(trace.requests.input_tokens[request], listed);
+        }
+    }
+    fit.rows > 0 && fit.choose(None).is_some_and(|found| found.block_tokens == trace.block_tokens)
+}
+
+impl Rows for Lines<'_> {
+    fn add(&mut self, request: usize, out: &mut Vec<u8>) -> io::Result<()> {
         let requests = &self.trace.requests;
         out.push(b'{');
         if let Some(times) = &requests.arrival_us {
@@ -67,8 +85,8 @@ impl<'a> Writer<'a> {
         if requests.output_tokens[request] != NO_LENGTH {
             write!(out, "\"output_length\": {}, ", requests.output_tokens[request])?;
         }
-        if let Some(size) = requests.block_tokens.get(request) {
-            write!(out, "\"block_size\": {size}, ")?;
+        if self.states_block_size {
+            write!(out, "\"block_size\": {}, ", self.trace.block_tokens_of(request))?;
         }
         let node = requests.node[request];
         if self.local {
@@ -78,6 +96,7 @@ impl<'a> Writer<'a> {
         for column in &requests.columns {
             if let Some(value) = column.get(request)
                 && !(self.local && column.name == "trace_id")
+                && keeps_column(&column.name)
             {
                 text(out, &column.name);
                 out.extend_from_slice(b": ");
@@ -85,37 +104,9 @@ impl<'a> Writer<'a> {
                 out.extend_from_slice(b", ");
             }
         }
-        self.ids(node, out)?;
+        out.extend_from_slice(b"\"hash_ids\": ");
+        ids(&self.trace.forest, &self.trace.ids, node, &mut self.path, out)?;
         out.extend_from_slice(b"}\n");
         Ok(())
     }
-
-    fn ids(&mut self, node: Node, out: &mut Vec<u8>) -> io::Result<()> {
-        out.extend_from_slice(b"\"hash_ids\": [");
-        self.trace.forest.path(node, &mut self.path);
-        for (at, &block) in self.path.iter().enumerate() {
-            if at > 0 {
-                out.extend_from_slice(b", ");
-            }
-            match self.trace.ids.get(block) {
-                Id::Number(number) => write!(out, "{number}")?,
-                Id::Text(id) => text(out, id),
-            }
-        }
-        out.push(b']');
-        Ok(())
-    }
-}
-
-/// A JSON string.
-fn text(out: &mut Vec<u8>, value: &str) {
-    out.push(b'"');
-    for byte in value.bytes() {
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            0..=0x1f => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-            _ => out.push(byte),
-        }
-    }
-    out.push(b'"');
 }
