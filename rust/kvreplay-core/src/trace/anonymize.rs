@@ -1,8 +1,6 @@
 //! A trace that can be given away: the same blocks, lengths and order, without names.
 
-use super::{
-    Column, Finding, Forest, IdRuns, IdTable, NO_CODE, Origin, Quality, Requests, Texts, Trace,
-};
+use super::{Column, Finding, Forest, IdRuns, IdTable, NO_CODE, Origin, Quality, Requests, Texts, Trace};
 
 /// Columns that stay, and the letter that begins their new values. Names say who and what, so they are coded in
 /// order of first appearance; a column that is not listed here may hold anything and goes.

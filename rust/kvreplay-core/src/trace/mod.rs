@@ -9,8 +9,8 @@ mod forest;
 mod ids;
 mod native;
 mod quality;
-mod ties;
 pub mod synthetic;
+mod ties;
 
 pub use builder::{ForestBuilder, Kinds};
 pub use check::{Rekeyed, find_rekeyed};

@@ -79,10 +79,9 @@ impl Chats {
         let given = names.and_then(all_numbers);
         let keeps_names = given.is_some();
         let id = given.unwrap_or_else(|| (0..trace.len() as i64).collect());
-        let before = names.zip(column(trace, "parent")).map_or_else(
-            || by_session(trace),
-            |(names, parents)| by_name(names, parents),
-        );
+        let before = names
+            .zip(column(trace, "parent"))
+            .map_or_else(|| by_session(trace), |(names, parents)| by_name(names, parents));
         let outside = |request: usize| {
             let parent = column(trace, "parent").and_then(|parents| parents.get(request));
             parent.filter(|_| keeps_names).and_then(number).unwrap_or(-1)

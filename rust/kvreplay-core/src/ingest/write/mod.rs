@@ -9,9 +9,6 @@ mod oracle_general;
 mod packing;
 mod text;
 
-#[cfg(test)]
-mod tests;
-
 pub use mooncake::write_mooncake;
 pub use packing::Packing;
 
@@ -119,6 +116,15 @@ fn io_error(error: &io::Error) -> Error {
         format!("the trace could not be written: {error}"),
         "check the space and the permissions",
     )
+}
+
+/// Namespaces that these columns make come back from the columns themselves.
+const OWN_COLUMNS: [&str; 6] = ["model", "revision", "kv_dtype", "lora", "salt", "block_tokens"];
+
+/// Whether a file must name the namespace of every row, because its columns do not show it.
+#[must_use]
+pub fn names_namespaces(trace: &Trace) -> bool {
+    trace.origin.namespace_columns.iter().any(|name| !OWN_COLUMNS.contains(&name.as_str()))
 }
 
 /// Refuses traces in which an id alone does not say which block is meant, for formats that have nothing else.

@@ -1,7 +1,7 @@
 //! Traces as Mooncake JSON lines.
 
 use super::text::{ids, text};
-use super::{Packing, Rows, WriterInfo};
+use super::{Packing, Rows, WriterInfo, names_namespaces};
 use crate::error::Result;
 use crate::ingest::fields::keeps_column;
 use crate::ingest::fit::Fit;
@@ -15,9 +15,6 @@ pub(super) const INFO: WriterInfo = WriterInfo {
     loses: "what reading found (quality); columns named like a field of another meaning",
     source: "Mooncake FAST'25 release",
 };
-
-/// Namespaces that these columns make come back from the columns themselves.
-const OWN_COLUMNS: [&str; 6] = ["model", "revision", "kv_dtype", "lora", "salt", "block_tokens"];
 
 /// Writes a trace as JSON lines that [`crate::ingest::read`] reads back as an equal one: one object a line in
 /// replay order, ids as given, columns under our names.
@@ -50,12 +47,11 @@ impl<'a> Lines<'a> {
     fn new(trace: &'a Trace) -> Self {
         let times = trace.requests.arrival_us.as_deref();
         let whole = times.is_some_and(|times| times.iter().all(|time| time % 1_000 == 0));
-        let made_by = &trace.origin.namespace_columns;
         Self {
             trace,
             path: Vec::new(),
             time_step_us: if times.is_none() { 0 } else { [1, 1_000][usize::from(whole)] },
-            local: made_by.iter().any(|name| !OWN_COLUMNS.contains(&name.as_str())),
+            local: names_namespaces(trace),
             states_block_size: !trace.requests.block_tokens.is_empty() || !shows_block_size(trace),
         }
     }
