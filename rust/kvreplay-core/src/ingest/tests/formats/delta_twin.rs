@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 /// A row: session, input and output length, and which texts its blocks are taken from.
 #[derive(Debug, Clone)]
@@ -73,9 +74,11 @@ proptest! {
         for (row, turn) in turns.iter().enumerate() {
             let Turn { session, input, output, .. } = turn;
             let ids = ids(turn, floor);
-            text += &format!(
-                "{{\"session_id\":\"s{session}\",\"timestamp\":{row},\"input_length\":{input},\"output_length\":{output},\"hash_ids\":{ids:?}}}\n"
-            );
+            writeln!(
+                text,
+                "{{\"session_id\":\"s{session}\",\"timestamp\":{row},\"input_length\":{input},\"output_length\":{output},\"hash_ids\":{ids:?}}}"
+            )
+            .unwrap();
         }
         let mut options = ReadOptions { block_tokens: Some(BLOCK), ..ReadOptions::default() };
         options.set_session_rows("delta").unwrap();
