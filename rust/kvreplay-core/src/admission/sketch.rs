@@ -1,6 +1,6 @@
-//! TinyLFU as an admission filter: a block passes when it was offered more often than the victim.
+//! `TinyLFU` as an admission filter: a block passes when it was offered more often than the victim.
 //!
-//! Einziger, Friedman, Manes, "TinyLFU: A Highly Efficient Cache Admission Policy", ACM ToS 2017. Offers of
+//! Einziger, Friedman, Manes, "`TinyLFU`: A Highly Efficient Cache Admission Policy", ACM `ToS` 2017. Offers of
 //! this tier are counted in a sketch of 4-bit counters that halves with age. While the tier has room every
 //! block passes that was offered at least `min_count` times; when it is full, the count must also be above
 //! that of the block the tier's policy would look at first (`margin` more than it).

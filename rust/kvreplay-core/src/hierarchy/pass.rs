@@ -104,10 +104,8 @@ impl Hierarchy<'_> {
                 }
                 Verdict::Rejected => self.log(events, request, k, EventKind::Reject, unit),
                 Verdict::NotOffered => {
-                    let (from, to) = tier.served;
-                    let served =
-                        (position + 1) * tier.chunk_blocks > from && position * tier.chunk_blocks < to;
-                    let touched = served || (tier.fill != Fill::Victim && tier.touch == Touch::Path);
+                    let touched =
+                        tier.serves(position) || (tier.fill != Fill::Victim && tier.touch == Touch::Path);
                     if touched && tier.room.holds(unit) {
                         tier.policy.hit(unit, &tier.room);
                     }

@@ -169,3 +169,6 @@ pub(crate) fn validate_content(content: &[u32], room: &Room<'_>) -> Result<(), S
         Err(format!("the queues hold {sorted:?}, the room {:?}", room.residents().iter().collect::<Vec<_>>()))
     }
 }
+
+#[cfg(test)]
+mod tests;

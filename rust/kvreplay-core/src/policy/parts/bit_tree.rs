@@ -168,7 +168,7 @@ impl BitTree {
         for (level, words) in self.levels.iter().enumerate() {
             let word = words[at >> 6] & (u64::MAX >> (63 - (at & 63)));
             if word != 0 {
-                let last = |word: u64| 63 - word.leading_zeros();
+                let last = |word: u64| word.ilog2();
                 return Some(self.descend(level, at & !63 | last(word) as usize, last));
             }
             at = (at >> 6).checked_sub(1)?;
