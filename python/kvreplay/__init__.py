@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kvreplay.report import Report, analyze
     from kvreplay.results import ReplayResult
     from kvreplay.scanning import scan_trace
+    from kvreplay.sweeping import sweep
     from kvreplay.synthetic import generate
     from kvreplay.trace import Trace, read_trace
 
@@ -55,6 +56,7 @@ _HOME = {
     "reuse_runs": "curve",
     "reuse_time": "curve",
     "scan_trace": "scanning",
+    "sweep": "sweeping",
 }
 
 __all__ = [
@@ -83,6 +85,7 @@ __all__ = [
     "reuse_runs",
     "reuse_time",
     "scan_trace",
+    "sweep",
 ]
 
 
