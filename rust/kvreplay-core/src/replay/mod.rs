@@ -1,15 +1,22 @@
 //! The replay loop: a fold of the requests over a hierarchy, with recorders.
 
 mod curve;
+mod engine;
 mod opt;
+mod parallel;
 mod result;
+mod sequences;
+mod slices;
 mod spec;
 mod tables;
 
 pub use tables::ids;
 
 pub use curve::policy_curve;
+pub use engine::{Engine, Unit, replay_auto};
+pub use parallel::{curve_points, each};
 pub use result::{PerRequest, ReplayResult, TierResult};
+pub use slices::lru_each;
 pub use spec::{Mode, ReplaySpec};
 
 use crate::error::Result;
