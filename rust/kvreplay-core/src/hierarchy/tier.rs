@@ -5,7 +5,7 @@ use super::space::{Path, part};
 use super::{Fill, TierSpec, Touch};
 use crate::admission::{self, Filter};
 use crate::error::{Error, Result};
-use crate::policy::{self, Build, Move, Policy, Room, Stored, Topology};
+use crate::policy::{self, Build, Closure, Move, Policy, Room, Stored, Topology};
 use crate::trace::{Run, Trace};
 
 pub(super) struct Tier<'a> {
@@ -62,10 +62,13 @@ impl<'a> Tier<'a> {
         };
         let policy = policy::build(&spec.policy, &build).map_err(named)?;
         let filter = admission::build(&spec.admission, &build).map_err(named)?;
+        // Tier 1 without a filter takes the head of every path whole; lower tiers see parts of paths.
+        let needless = k == 0 && filter.is_always() && policy.closes_itself();
+        let closure = if needless { Closure::None } else { spec.closure };
         Ok(Self {
             space,
             chunk_blocks: spec.chunk_blocks,
-            room: Room::new(topology, build.capacity, spec.closure),
+            room: Room::new(topology, build.capacity, closure),
             policy,
             filter,
             // Tier 1 takes and refreshes whatever the request holds; its rules are those of no choice.

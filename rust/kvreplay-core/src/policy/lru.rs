@@ -54,6 +54,12 @@ impl Policy for Lru {
         self.queue.oldest(&self.slots, room)
     }
 
+    /// A pass touches a parent after its child, and guards all of a path's blocks above a guarded one: the oldest
+    /// block that is not guarded never has a resident child.
+    fn closes_itself(&self) -> bool {
+        true
+    }
+
     fn content(&self) -> Vec<u32> {
         self.queue.iter().collect()
     }

@@ -88,6 +88,12 @@ pub trait Policy: Send {
         None
     }
 
+    /// Whether a block always leaves before its parent by the policy's own order, in a tier that sees every
+    /// request as a [`Policy::pass`] and nothing else: then closure needs no bookkeeping there.
+    fn closes_itself(&self) -> bool {
+        false
+    }
+
     /// Checks the policy's invariants against the room.
     ///
     /// # Errors
@@ -130,13 +136,14 @@ pub trait Policy: Send {
                 self.hit_run(Run { start: block, len }, room);
                 hits.resize(hits.len() + len as usize, true);
                 block += len;
+                let first = block;
                 while block < end && !room.holds(block) {
-                    hits.push(false);
                     if let Stored::Done { victim } = store(self, room, block) {
                         moves.push(Move { block, victim });
                     }
                     block += 1;
                 }
+                hits.resize(hits.len() + (block - first) as usize, false);
             }
         }
     }

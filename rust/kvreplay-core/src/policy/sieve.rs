@@ -33,13 +33,15 @@ struct Sieve {
 }
 
 impl Sieve {
-    /// The first unvisited block from the hand on, round and round; bits on the way are cleared.
+    /// Takes out the first unvisited block from the hand on, round and round; bits on the way are cleared.
     #[inline]
-    fn search(&mut self, room: &Room<'_>) -> Option<u32> {
+    fn evict(&mut self, room: &Room<'_>) -> Option<u32> {
         let visited = &mut self.visited;
-        self.queue.sweep(&self.slots, room, |block| {
+        self.queue.evict_swept(&self.slots, room, |block| {
             let was = visited.get(block);
-            visited.clear(block);
+            if was {
+                visited.clear(block);
+            }
             was
         })
     }
@@ -59,9 +61,10 @@ impl Policy for Sieve {
     fn insert(&mut self, block: u32, room: &Room<'_>) -> Stored {
         let mut victim = None;
         if room.is_full() {
-            let Some(found) = self.search(room) else { return Stored::NoRoom };
-            self.queue.remove_and_mark(&self.slots, found);
-            victim = Some(found);
+            victim = self.evict(room);
+            if victim.is_none() {
+                return Stored::NoRoom;
+            }
         }
         self.queue.push(&mut self.slots, block, room.exposed(block));
         Stored::Done { victim }

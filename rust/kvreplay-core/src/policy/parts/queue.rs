@@ -172,19 +172,52 @@ impl Queue {
 
     /// The first block that may leave from the mark on, round and round, that `passes` does not want to pass.
     /// It is asked about each block once per round, and must not pass one for ever.
-    pub fn sweep(
+    pub fn sweep(&mut self, slots: &[u32], room: &Room<'_>, passes: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.swept(slots, room, passes).map(|slot| self.ring[slot])
+    }
+
+    /// Takes the block of [`Queue::sweep`] out and marks its place.
+    #[inline]
+    pub fn evict_swept(
+        &mut self,
+        slots: &[u32],
+        room: &Room<'_>,
+        passes: impl FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        let slot = self.swept(slots, room, passes)?;
+        let block = self.ring[slot];
+        self.mark = slot;
+        self.take_out(slot);
+        // Behind the newest block, or before the oldest one: the oldest end.
+        if !self.spans(slot) {
+            self.mark = OLDEST;
+        }
+        Some(block)
+    }
+
+    #[inline]
+    fn swept(
         &mut self,
         slots: &[u32],
         room: &Room<'_>,
         mut passes: impl FnMut(u32) -> bool,
-    ) -> Option<u32> {
+    ) -> Option<usize> {
         let mut at = if self.mark == OLDEST { self.head } else { self.mark };
         // The rest of the round, a whole round in which every block is passed, and one that finds.
         for _ in 0..3 {
-            while let Some(slot) = self.search(slots, room, at) {
-                let block = self.ring[slot];
-                if !passes(block) {
-                    return Some(block);
+            loop {
+                // Most often the next slot will do, and no search is needed.
+                let here = at != self.tail && self.exposed.get(at) && self.epoch == room.epoch();
+                let slot = if here && !room.guards(self.ring[at]) {
+                    at
+                } else {
+                    match self.search(slots, room, at) {
+                        Some(slot) => slot,
+                        None => break,
+                    }
+                };
+                if !passes(self.ring[slot]) {
+                    return Some(slot);
                 }
                 at = self.after(slot);
             }
@@ -198,16 +231,6 @@ impl Queue {
     pub fn remove_keeping_mark(&mut self, slots: &[u32], block: u32) {
         self.remove(slots, block);
         if self.mark != OLDEST && !self.spans(self.mark) {
-            self.mark = OLDEST;
-        }
-    }
-
-    /// Takes a block out and marks its place.
-    pub fn remove_and_mark(&mut self, slots: &[u32], block: u32) {
-        self.mark = slots[block as usize] as usize;
-        self.take_out(self.mark);
-        // Behind the newest block, or before the oldest one: the oldest end.
-        if !self.spans(self.mark) {
             self.mark = OLDEST;
         }
     }

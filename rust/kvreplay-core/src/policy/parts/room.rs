@@ -30,6 +30,8 @@ pub struct Room<'a> {
     topology: &'a Topology<'a>,
     resident: BitSet,
     guard: BitSet,
+    /// Whether `guard` has members: never in object mode, which then need not look.
+    guarding: bool,
     /// Resident heads of chains below each fork; empty without closure.
     children: Vec<u32>,
     closed: bool,
@@ -50,6 +52,7 @@ impl<'a> Room<'a> {
             topology,
             resident: BitSet::new(topology.blocks()),
             guard: BitSet::new(topology.blocks()),
+            guarding: false,
             children: vec![0; if closed { topology.fork_count() } else { 0 }],
             closed,
             covered: NONE,
@@ -120,7 +123,7 @@ impl<'a> Room<'a> {
     #[inline(always)]
     #[must_use]
     pub fn guards(&self, block: u32) -> bool {
-        self.guard.get(block)
+        self.guarding && self.guard.get(block)
     }
 
     /// Whether no resident child protects the block (always so without closure).
@@ -137,9 +140,21 @@ impl<'a> Room<'a> {
         !self.guards(block) && self.exposed(block)
     }
 
+    #[inline]
     fn has_child(&self, block: u32) -> bool {
+        self.has_next(block) || self.has_branch(block)
+    }
+
+    /// Whether the child in the block's own chain is resident.
+    #[inline(always)]
+    fn has_next(&self, block: u32) -> bool {
         self.topology.next_in_chain(block).is_some_and(|next| self.resident.get(next))
-            || self.topology.fork(block).is_some_and(|fork| self.children[fork] > 0)
+    }
+
+    /// Whether a child that heads another chain is resident.
+    #[inline(always)]
+    fn has_branch(&self, block: u32) -> bool {
+        self.topology.fork(block).is_some_and(|fork| self.children[fork] > 0)
     }
 
     /// Says that a block has a resident child, so that nobody needs to look; [`Room::uncover`] ends it.
@@ -157,6 +172,7 @@ impl<'a> Room<'a> {
     /// Guards the runs of a path until [`Room::unguard`].
     pub(crate) fn guard(&mut self, runs: &[Run]) {
         self.epoch += 1;
+        self.guarding = true;
         for run in runs {
             self.guard.set_range(run.start, run.len);
         }
@@ -165,6 +181,7 @@ impl<'a> Room<'a> {
     /// Lifts the guard of [`Room::guard`], called with the same runs.
     pub(crate) fn unguard(&mut self, runs: &[Run]) {
         self.epoch += 1;
+        self.guarding = false;
         for run in runs {
             self.guard.clear_range(run.start, run.len);
         }
@@ -201,16 +218,18 @@ impl<'a> Room<'a> {
         if !self.closed {
             return None;
         }
-        let parent = if self.topology.is_head(block) {
+        // Which kind of child left is known, so only the other kind can still protect the parent.
+        let (parent, protected) = if self.topology.is_head(block) {
             let fork = self.topology.fork_above_head(block)?;
             self.children[fork] -= 1;
             if self.children[fork] > 0 {
                 return None;
             }
-            self.topology.fork_block(fork)
+            let parent = self.topology.fork_block(fork);
+            (parent, self.has_next(parent))
         } else {
-            block - 1
+            (block - 1, self.has_branch(block - 1))
         };
-        (self.holds(parent) && self.exposed(parent)).then_some(parent)
+        (!protected && parent != self.covered && self.holds(parent)).then_some(parent)
     }
 }
