@@ -23,10 +23,10 @@ TYPES = {"Int64": "integer", "Float64": "ratio", "String": "text"}
 
 def tables() -> str:
     """One section per table of the registry."""
-    from kvreplay.tables import TABLES
+    from kvreplay.tables import TABLES, optional
 
     sections = []
-    for table in TABLES:
+    for table in (*TABLES, *optional()):
         rows = [f"| `{c.name}` | {TYPES[str(c.dtype)]} | {c.doc} |" for c in table.columns]
         head = ["| column | type | meaning |", "|---|---|---|"]
         sections.append(

@@ -33,7 +33,7 @@ ALLOWED = {
     "admission": _TRACE | {"policy"},
     "hierarchy": _TIERS,
     "engine": _TIERS | {"hierarchy"},
-    "replay": _TIERS | {"hierarchy", "engine"},
+    "replay": _TIERS | {"hierarchy", "engine", "stack"},
 }
 # Files of policy/ that are not a policy.
 POLICY_HELPERS = {"mod", "registry", "spec", "tests"}

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kvreplay.report import Report, analyze
     from kvreplay.results import ReplayResult
     from kvreplay.scanning import scan_trace
+    from kvreplay.sweeping import sweep
     from kvreplay.synthetic import generate
     from kvreplay.trace import Trace, read_trace
 
@@ -63,6 +64,7 @@ _HOME = {
     "reuse_runs": "curve",
     "reuse_time": "curve",
     "scan_trace": "scanning",
+    "sweep": "sweeping",
     "writers": "registries",
 }
 
@@ -92,6 +94,7 @@ __all__ = [
     "reuse_runs",
     "reuse_time",
     "scan_trace",
+    "sweep",
     "writers",
 ]
 

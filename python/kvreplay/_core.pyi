@@ -26,6 +26,7 @@ __all__ = [
     "generate",
     "generators",
     "lru_curve",
+    "lru_tiers",
     "policies",
     "policy_curve",
     "quality_codes",
@@ -181,9 +182,13 @@ def policy_curve(
     policy: str,
     capacities: Sequence[int],
     warmup_requests: int | None,
+    threads: int,
     progress: Progress | None = None,
 ) -> Table:
     """As :meth:`Curve.at` for any registered policy and for `opt` (request-granular Belady with bypass)."""
+
+def lru_tiers(trace: Trace, *, capacities: Sequence[int], progress: Progress | None = None) -> Table:
+    """Rows of :meth:`Replay.tiers` for single LRU tiers of these capacities, all from one pass."""
 
 def reuse_runs(trace: Trace, progress: Progress | None = None) -> Table:
     """request, start, length, distance_blocks, previous_request, age_us."""
@@ -213,19 +218,25 @@ def window_growth(
 class Replay:
     """What one replay recorded."""
 
+    @property
+    def engine(self) -> str:
+        """Which engine answered: stack, blocks, future or sequences."""
     def tiers(self) -> Table: ...
     def requests(self) -> Table: ...
     def events(self) -> Table: ...
     def content(self, tier: int) -> list[int | str]: ...
-    def ratios(self) -> Table: ...
+    def ratios(self) -> Table:
+        """The named ratios of the tiers together; needs `per_request`."""
 
 def replay(
     trace: Trace,
     tiers: Sequence[Mapping[str, Any]],
     *,
     mode: str,
+    unit: str,
     last_token: bool,
     full_blocks_only: bool,
+    per_request: bool,
     events: bool,
     progress: Progress | None = None,
 ) -> Replay:

@@ -81,8 +81,8 @@ def new_directory(target: str | os.PathLike[str], *, overwrite: bool) -> Iterato
             shutil.rmtree(beside, ignore_errors=True)
 
 
-def check_target(target: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Refuse a report directory that cannot be written before any work is done.
+def check_target(target: str | os.PathLike[str], *, overwrite: bool, directory: bool = True) -> None:
+    """Refuse a directory (or a file) that cannot be written before any work is done.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def check_target(target: str | os.PathLike[str], *, overwrite: bool) -> None:
         As :func:`new_directory`.
     """
     path = Path(target)
-    _refuse_existing(path, overwrite=overwrite, directory=True)
+    _refuse_existing(path, overwrite=overwrite, directory=directory)
     parent = path.parent
     while not parent.exists() and parent != parent.parent:
         parent = parent.parent

@@ -15,6 +15,7 @@ from kvreplay.errors import ConfigError, unknown
 from kvreplay.frames import frame, ratio
 from kvreplay.points import log_spaced
 from kvreplay.results import ReplayResult
+from kvreplay.threads import threads
 from kvreplay.warmup import warmup_requests
 
 if TYPE_CHECKING:
@@ -111,9 +112,15 @@ def hit_curve(
         chosen = (
             at if at is not None else log_spaced(lru_curve(trace, progress=progress).last_capacity_blocks)
         )
+        workers = threads()
         table = calls.run(
             lambda p: _core.policy_curve(
-                trace.core, policy=policy, capacities=chosen, warmup_requests=warm, progress=p
+                trace.core,
+                policy=policy,
+                capacities=chosen,
+                warmup_requests=warm,
+                threads=workers,
+                progress=p,
             ),
             what=policy,
             hook=progress,

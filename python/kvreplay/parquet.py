@@ -113,7 +113,7 @@ def release_memory() -> None:
     pa.default_memory_pool().release_unused()
 
 
-def write_native(trace: _core.Trace, path: Path) -> None:
+def write_native(trace: _core.Trace, path: Path | BinaryIO) -> None:
     """Write the native file: zstd, row groups of 65,536 rows, delta encoding for integers."""
     table, text = trace.native()
     reader = pa.RecordBatchReader.from_stream(table)

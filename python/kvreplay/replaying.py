@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kvreplay import _core, calls, memory, units
 from kvreplay.errors import ConfigError, unknown
 from kvreplay.results import ReplayResult
+from kvreplay.splits import Split
 from kvreplay.warmup import warmup_requests
 
 if TYPE_CHECKING:
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
     from kvreplay.trace import Trace
 
 MODES = ["prefix", "object"]
+UNITS = ["block", "request"]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _CHOICES = {"touch": ["path", "served"], "closure": ["leaf", "none"]}
 # A block reference can be a hit, or an insert and an eviction, in each tier; 32 bytes a row and the ids.
 _BYTES_PER_EVENT = 40
+# Residents, guards, flags, queue links of a policy and its ghosts.
+_BYTES_PER_BLOCK_AND_TIER = 24
+_BYTES_PER_REQUEST_AND_TIER = 8
 _MAX_CHUNK_BLOCKS = 2**20
 
 
@@ -161,17 +166,34 @@ def resolve_tiers(tiers: Sequence[Tier], scale: units.Scale) -> list[dict[str, A
     return [tier.resolved(scale) for tier in tiers]
 
 
+def check_rules(mode: object, unit: object) -> None:
+    """Refuse a mode or a unit that does not exist.
+
+    Raises
+    ------
+    ConfigError
+        Naming the known ones.
+    """
+    if mode not in MODES:
+        raise unknown("mode", str(mode), MODES)
+    if unit not in UNITS:
+        raise unknown("unit", str(unit), UNITS)
+
+
 def replay(
     trace: Trace,
     tiers: Sequence[Tier],
     *,
     mode: str = "prefix",
+    unit: str = "block",
     model: object = None,
     warmup: float | str | None = None,
     last_token: bool = False,
     full_blocks_only: bool = False,
     per_request: bool = False,
     events: bool = False,
+    group_by: str | Sequence[str] | None = None,
+    window: str | None = None,
     progress: ProgressHook | None = None,
 ) -> ReplayResult:
     """Replay a trace through a hierarchy of cache tiers.
@@ -185,6 +207,9 @@ def replay(
     mode
         ``prefix``: a hit is the longest leading run of resident blocks. ``object``: every block is an access
         of its own, as in a general cache simulator.
+    unit
+        ``block``: blocks are shared and evicted one by one. ``request``: a comparison with systems without
+        paging, one LRU tier that stores and evicts the whole sequence of a request, shared with nobody.
     model
         Bytes of KV per token (an int, or an object with ``kv_bytes_per_token``), for sizes in bytes.
     warmup
@@ -197,13 +222,19 @@ def replay(
         Keep what each request got in ``result.requests``.
     events
         Keep every hit, insert, evict, reject and move in ``result.events``, in order.
+    group_by
+        A column of the trace (``"tenant"``) or several: adds ``result.groups``.
+    window
+        A duration (``"5m"``): adds ``result.windows``.
     progress
         Called with ``(what, done, total)`` in requests.
 
     Returns
     -------
     ReplayResult
-        Its tables hold Int64 counters and Float64 ratios; absent values are null.
+        Its tables hold Int64 counters and Float64 ratios; absent values are null. LRU tiers without filters
+        are answered from owner runs where that gives every counter exactly (``result.summary["engine"]`` is
+        ``stack``), everything else block by block; the numbers are the same.
 
     Raises
     ------
@@ -218,29 +249,49 @@ def replay(
     >>> result.summary["hit_tokens"]
     100160
     """
-    if mode not in MODES:
-        raise unknown("mode", mode, MODES)
+    check_rules(mode, unit)
     scale = trace.scale(model)
     resolved = resolve_tiers(tiers, scale)
     warm = warmup_requests(trace, warmup)
-    if events:
-        totals = trace.core.totals()
-        memory.check(
-            totals["block_refs"] * 2 * len(tiers) * _BYTES_PER_EVENT,
-            what="the events of this replay",
-            hint="leave events out, or select fewer requests",
-        )
+    split = Split.of(trace, group_by=group_by, window=window)
+    _check_memory(trace, len(tiers), events=events)
     core = calls.run(
         lambda p: _core.replay(
             trace.core,
             resolved,
             mode=mode,
+            unit=unit,
             last_token=last_token,
             full_blocks_only=full_blocks_only,
+            per_request=True,  # ratios that are means over requests need the hits of each
             events=events,
             progress=p,
         ),
         what="replaying",
         hook=progress,
     )
-    return ReplayResult(core, trace=trace, scale=scale, warm=warm, per_request=per_request, events=events)
+    return ReplayResult(
+        core,
+        trace=trace,
+        scale=scale,
+        warm=warm,
+        per_request=per_request,
+        events=events,
+        mode=mode,
+        split=split,
+    )
+
+
+def _check_memory(trace: Trace, tiers: int, *, events: bool) -> None:
+    totals = trace.core.totals()
+    needed = (
+        trace.core.unique_blocks() * tiers * _BYTES_PER_BLOCK_AND_TIER
+        + len(trace) * (tiers + 1) * _BYTES_PER_REQUEST_AND_TIER
+    )
+    memory.check(needed, what=f"a replay of {tiers} tiers", hint="select fewer requests")
+    if events:
+        memory.check(
+            totals["block_refs"] * 2 * tiers * _BYTES_PER_EVENT,
+            what="the events of this replay",
+            hint="leave events out, or select fewer requests",
+        )

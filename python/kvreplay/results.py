@@ -9,6 +9,8 @@ import polars as pl
 
 from kvreplay.errors import ConfigError, unknown
 from kvreplay.frames import frame
+from kvreplay.splits import SESSION, SESSION_COLUMNS, Split, groups, requests_to_split, windows
+from kvreplay.tier_warnings import tier_warnings
 
 if TYPE_CHECKING:
     from kvreplay import _core, units
@@ -63,6 +65,8 @@ class ReplayResult:
         warm: int | None,
         per_request: bool,
         events: bool,
+        mode: str = "prefix",
+        split: Split | None = None,
     ) -> None:
         self._core = core
         self._trace = trace
@@ -70,6 +74,8 @@ class ReplayResult:
         self._warm = warm
         self._per_request = per_request
         self._events = events
+        self._mode = mode
+        self._split = split or Split()
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{row['tier']} {row['tier_share']}" for row in self.tiers.iter_rows(named=True))
@@ -140,22 +146,78 @@ class ReplayResult:
         return frame(self._core.events())
 
     @cached_property
+    def splittable(self) -> pl.DataFrame:
+        """Requests with what windows and groups are sums of (:func:`kvreplay.splits.requests_to_split`)."""
+        return requests_to_split(
+            self._trace, self._all_requests, self.tier_names, prefixes=self._mode == "prefix"
+        )
+
+    @cached_property
+    def windows(self) -> pl.DataFrame:
+        """What each window of time got (``window="5m"``); windows without a request have no row.
+
+        ``window`` (number from 0, of equal length from the first arrival), ``from_us``, ``until_us`` (on the
+        trace's clock), then the columns of :attr:`groups` from ``requests`` on.
+        """
+        if self._split.window_us is None:
+            raise ConfigError("windows were not asked for", hint='replay with window="5m"')
+        return windows(self.splittable, self.tier_names, self._split.window_us)
+
+    @cached_property
+    def groups(self) -> pl.DataFrame:
+        """What each group of requests got (``group_by="tenant"``), sorted by group, null last.
+
+        The columns grouped by, ``requests``, ``input_tokens``, ``hit_tokens_<tier>`` per tier, ``hit_tokens``
+        (all tiers), ``computed_tokens``, ``token_hit_ratio``, ``request_hit_ratio``,
+        ``same_session_hit_tokens`` (hit tokens whose previous use was by the same session) and
+        ``other_session_hit_tokens`` (by another one: shared prefixes). Both are null without a session column
+        and in object mode; hits of requests without a session count as another's.
+        """
+        if not self._split.group_by:
+            raise ConfigError("groups were not asked for", hint='replay with group_by="tenant"')
+        return groups(self.splittable, self.tier_names, self._split.group_by)
+
+    @cached_property
+    def warnings(self) -> list[dict[str, str]]:
+        """Tiers smaller than a request or larger than the trace, as a list of ``{code, text}``."""
+        capacities = self.tiers["capacity_blocks"].to_list()
+        return tier_warnings(self._trace, self.tier_names, capacities)
+
+    @cached_property
     def ratios(self) -> pl.DataFrame:
         """Every named hit ratio of the tiers together (:func:`kvreplay.ratios`)."""
         return frame(self._core.ratios())
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The tiers together: ``requests``, ``input_tokens``, ``hit_tokens``, ``computed_tokens``, ratios."""
+        """The tiers together.
+
+        ``engine`` (what computed the replay: ``stack``, ``blocks``, ``future`` or ``sequences``),
+        ``requests``, ``input_tokens``, ``hit_tokens``, ``computed_tokens``, ``same_session_hit_tokens`` and
+        ``other_session_hit_tokens`` (see :attr:`groups`), and every ratio by name.
+        """
         input_tokens = self._trace.core.totals()["input_tokens"]
         hit_tokens = int(self.tiers["hit_tokens"].sum())
         facts: dict[str, Any] = {
+            "engine": self._core.engine,
             "requests": len(self._trace),
             "input_tokens": input_tokens,
             "hit_tokens": hit_tokens,
             "computed_tokens": input_tokens - hit_tokens,
         }
+        if SESSION in self._trace.requests().columns:
+            facts |= {name: _sum(self.splittable[name]) for name in SESSION_COLUMNS}
         return facts | dict(zip(self.ratios["name"], self.ratios["value"], strict=True))
+
+    @property
+    def group_by(self) -> list[str]:
+        """The columns of :attr:`groups`; empty when it was not asked for."""
+        return list(self._split.group_by)
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether :attr:`windows` was asked for."""
+        return self._split.window_us is not None
 
     def content(self, tier: str) -> list[int | str]:
         """Ids resident in a tier at the end, most recent first where its policy has an order.
@@ -168,3 +230,7 @@ class ReplayResult:
         if tier not in self.tier_names:
             raise unknown("tier", tier, self.tier_names)
         return self._core.content(self.tier_names.index(tier))
+
+
+def _sum(values: pl.Series) -> int | None:
+    return None if values.null_count() else int(values.sum())

@@ -12,7 +12,7 @@ from kvreplay.errors import ConfigError, TraceError, unknown
 from kvreplay.sources import Parquet, Stream, Text, name_of, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import polars as pl
 
@@ -42,6 +42,16 @@ class Trace:
             f"<Trace {info['requests']:,} requests, {info['input_tokens']:,} input tokens, "
             f"{info['unique_blocks']:,} blocks of {info['block_tokens']} tokens>"
         )
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Trace], tuple[bytes]]:
+        """Pickle as the native file: processes of an executor read it back equal."""
+        from io import BytesIO
+
+        from kvreplay.parquet import write_native
+
+        file = BytesIO()
+        write_native(self._core, file)
+        return _unpickled, (file.getvalue(),)
 
     @property
     def core(self) -> _core.Trace:
@@ -289,6 +299,12 @@ class Trace:
             raise ConfigError("no request is left", hint="keep more of the trace")
         core = calls.run(lambda _: self._core.select(keep), what="selecting")
         return Trace(core, (*self._cuts, cut(self._core, core, keep, what)))
+
+
+def _unpickled(data: bytes) -> Trace:
+    from io import BytesIO
+
+    return read_trace(BytesIO(data), format="native")
 
 
 class _Output:

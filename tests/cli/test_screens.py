@@ -26,6 +26,9 @@ TIERS = ["--tier", "gpu=1000 blocks", "--tier", "cpu=20%,fill=victim"]
         ["curve"],
         ["curve", "--policy", "lru", "--policy", "opt", "--capacity", "10%", "--capacity", "1000 blocks"],
         ["replay", *TIERS],
+        ["sweep", "--capacity", "100 blocks", "--capacity", "10%", "--policy", "lru", "--policy", "arc"],
+        ["sweep", "--tier", "gpu=500 blocks", "--tier", "cpu=1000 blocks|20%,policy=lru|fifo,fill=victim"],
+        ["analyze", *TIERS, "--policy", "lru", "--policy", "arc", "--window", "1h"],
     ],
     ids=" ".join,
 )
@@ -51,7 +54,7 @@ def test_lists(run: Run, what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["", "analyze", "inspect", "curve", "convert", "generate", "replay", "list"]
+    "command", ["", "analyze", "inspect", "curve", "convert", "generate", "replay", "sweep", "list"]
 )
 def test_help(run: Run, command: str) -> None:
     done = run(*([command] if command else []), "--help")

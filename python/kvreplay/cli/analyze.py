@@ -19,6 +19,9 @@ def command(
     warmup: o.Warmup = None,
     last_token: o.LastToken = None,
     full_blocks_only: o.FullBlocksOnly = None,
+    policy: o.Compared = None,
+    group_by: o.GroupBy = None,
+    window: o.Window = None,
     per_request: Annotated[
         bool | None, typer.Option("--per-request", help="Add the table requests to --out.")
     ] = None,
@@ -75,6 +78,9 @@ def _run(traces: list[str], flags: dict[str, object], specs: list[dict[str, str]
         last_token=settings["last_token"],
         full_blocks_only=settings["full_blocks_only"],
         per_request=settings["per_request"],
+        policies=settings["policy"],
+        group_by=settings["group_by"],
+        window=settings["window"],
         progress=progress,
     )
     held = [one for one in gates if one.holds(report)]

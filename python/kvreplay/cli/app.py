@@ -15,6 +15,7 @@ COMMANDS = {
     "inspect": "inspect",
     "curve": "curve",
     "replay": "replay",
+    "sweep": "sweep",
     "convert": "convert",
     "generate": "generate",
     "list": "listing",

@@ -12,6 +12,7 @@ import typer
 from kvreplay import _core, calls, display, units
 from kvreplay.cli import console, interrupt, options as o
 from kvreplay.points import curve_rows, log_spaced
+from kvreplay.threads import threads
 from kvreplay.warmup import warmup_requests
 
 if TYPE_CHECKING:
@@ -107,9 +108,15 @@ def _document(
 def _policy(
     trace: Trace, name: str, capacities: list[int], warm: int | None, progress: ProgressHook | None
 ) -> _core.Table:
+    workers = threads()
     return calls.run(
         lambda p: _core.policy_curve(
-            trace.core, policy=name, capacities=capacities, warmup_requests=warm, progress=p
+            trace.core,
+            policy=name,
+            capacities=capacities,
+            warmup_requests=warm,
+            threads=workers,
+            progress=p,
         ),
         what=name,
         hook=progress,

@@ -97,6 +97,21 @@ Warmup = Annotated[
         help="Add columns over what follows a warm-up: a fraction of the requests (0.5) or a time (5m)."
     ),
 ]
+Compared = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        help="Compare this policy with others in one cache of each tier's capacity. Repeatable.",
+        metavar="SPEC",
+    ),
+]
+GroupBy = Annotated[
+    list[str] | None,
+    typer.Option(help="Split the hits by a column of the trace. Repeatable.", metavar="COLUMN"),
+]
+Window = Annotated[
+    str | None, typer.Option(help='Split the hits by windows of time ("5m").', metavar="DURATION")
+]
 LastToken = Annotated[
     bool | None, typer.Option("--last-token", help="A hit never covers the last input token.")
 ]

@@ -24,6 +24,16 @@ def command(
         str,
         typer.Option(help="prefix: hits are leading runs; object: every block is an access.", metavar="MODE"),
     ] = "prefix",
+    unit: Annotated[
+        str,
+        typer.Option(
+            help="block, or request: whole sequences are stored and evicted (one LRU tier, a comparison).",
+            metavar="UNIT",
+        ),
+    ] = "block",
+    policy: o.Compared = None,
+    group_by: o.GroupBy = None,
+    window: o.Window = None,
     kv_bytes_per_token: o.KvBytes = None,
     warmup: o.Warmup = None,
     last_token: o.LastToken = None,
@@ -53,23 +63,32 @@ def command(
         trace,
         tiers,
         mode=mode,
+        unit=unit,
         model=kv_bytes_per_token,
         warmup=warmup,
         last_token=bool(last_token),
         full_blocks_only=bool(full_blocks_only),
         per_request=requests_out is not None,
         events=events_out is not None,
+        group_by=group_by,
+        window=window,
         progress=progress,
     )
+    compared = _compared(result, trace, policy, given)
     for target, kind in ((requests_out, "requests"), (events_out, "events")):
         if target is not None:
             _write(result, trace, kind, target, given)
     console.warn_of_quality(trace, quiet=bool(quiet))
+    console.warn(result.warnings, quiet=bool(quiet))
     document = {
         "schema": SCHEMA,
         "trace": trace.info,
         "tiers": result.tiers.to_dicts(),
+        "policies": compared,
+        "windows": result.windows.to_dicts() if window is not None else [],
+        "groups": result.groups.to_dicts() if group_by else [],
         "summary": result.summary,
+        "warnings": result.warnings,
     }
     if json:
         console.put_json(document)
@@ -77,12 +96,30 @@ def command(
         console.put(_text(document, console.width()))
 
 
+def _compared(
+    result: ReplayResult, trace: Trace, policies: list[str] | None, given: dict[str, Any]
+) -> list[dict[str, Any]]:
+    if not policies:
+        return []
+    from kvreplay.comparing import compare_policies
+
+    capacities = result.tiers["capacity_blocks"].to_list()
+    frame = compare_policies(
+        trace,
+        policies,
+        [*capacities, sum(capacities)],
+        model=given["kv_bytes_per_token"],
+        progress=console.progress(quiet=bool(given["quiet"])),
+    )
+    return frame.to_dicts()
+
+
 def _write(result: ReplayResult, trace: Trace, kind: str, target: str, given: dict[str, Any]) -> None:
     from kvreplay.atomic import new_file
     from kvreplay.tables import files
 
     frame = result.requests if kind == "requests" else result.events
-    keys = ("tier", "mode", "kv_bytes_per_token", "last_token", "full_blocks_only")
+    keys = ("tier", "mode", "unit", "kv_bytes_per_token", "last_token", "full_blocks_only")
     spec = {"command": "replay"} | {key: given[key] for key in keys}
     with new_file(target, overwrite=bool(given["overwrite"])) as beside:
         files.write(
@@ -91,7 +128,7 @@ def _write(result: ReplayResult, trace: Trace, kind: str, target: str, given: di
 
 
 def _text(document: dict[str, Any], width: int) -> str:
-    from kvreplay.report.text import heading, section
+    from kvreplay.report.text import heading, policy_rows, section, split_section
 
     parts = [heading(document["trace"], width)]
     for row in document["tiers"]:
@@ -103,6 +140,11 @@ def _text(document: dict[str, Any], width: int) -> str:
         [name, _value(name, value)] for name, value in document["summary"].items()
     ]
     parts.append(section("Together", rows, width))
+    if document["policies"]:
+        parts.append(section("One cache by policy", policy_rows(document["policies"]), width))
+    for name, title in (("groups", "By group"), ("windows", "By window of time")):
+        if document[name]:
+            parts += split_section(title, document[name], width)
     return "\n\n".join(parts)
 
 

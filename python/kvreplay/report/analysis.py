@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kvreplay import _core, memory
+from kvreplay.errors import ConfigError
 from kvreplay.points import curve_rows, log_spaced
 from kvreplay.replaying import resolve_tiers
 from kvreplay.report import verdict, warnings
+from kvreplay.splits import Split
 from kvreplay.tables import build
 from kvreplay.tables.study import Study
 from kvreplay.warmup import warmup_requests
@@ -70,6 +72,7 @@ class Report:
             "tiers": [asdict(tier) for tier in self._study.tiers],
             "kv_bytes_per_token": self._study.scale.kv_bytes_per_token,
             "rules": self._study.rules,
+            "policies": self._study.compare,
         }
 
     @property
@@ -102,10 +105,16 @@ class Report:
             "ratios": dict(zip(ceiling["name"], ceiling["value"], strict=True)),
             "curve": self.curve,
             "tiers": [] if tiers is None else tiers.to_dicts(),
+            "policies": self._rows("policies"),
+            "windows": self._rows("windows"),
+            "groups": self._rows("groups"),
             "summary": self.summary,
             "verdict": self.verdict,
             "warnings": self.warnings,
         }
+
+    def _rows(self, name: str) -> list[dict[str, Any]]:
+        return self.tables[name].to_dicts() if name in self.tables else []
 
     def write(self, directory: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write ``report.json``, ``tables/*.parquet`` and ``report.html``, whole or not at all.
@@ -147,6 +156,9 @@ def analyze(
     last_token: bool = False,
     full_blocks_only: bool = False,
     per_request: bool = False,
+    policies: Sequence[str] | None = None,
+    group_by: str | Sequence[str] | None = None,
+    window: str | None = None,
     progress: ProgressHook | None = None,
 ) -> Report:
     """Answer what a cache could serve of a trace, and what these tiers do.
@@ -167,6 +179,13 @@ def analyze(
         The partial last block neither hits nor stays.
     per_request
         Add the table ``requests``.
+    policies
+        Policies to compare in one cache of each tier's capacity and of all together: adds the table
+        ``policies``.
+    group_by
+        A column of the trace or several: adds the table ``groups``.
+    window
+        A duration (``"5m"``): adds the table ``windows``.
     progress
         Called with ``(what, done, total)``.
 
@@ -191,8 +210,14 @@ def analyze(
     """
     tiers = list(tiers or [])
     scale = trace.scale(model)
+    Split.of(trace, group_by=group_by, window=window)  # what is wrong is said before any work is done
     if tiers:
-        resolve_tiers(tiers, scale)  # a wrong tier is said before any work is done
+        resolve_tiers(tiers, scale)
+    elif policies or group_by or window is not None:
+        raise ConfigError(
+            "policies, groups and windows are compared at tiers, and there is none",
+            hint='give one: --tier "gpu=5000 blocks", in Python kv.Tier("gpu", capacity="5000 blocks")',
+        )
     memory.check(
         len(trace) * (_BYTES_PER_REQUEST + _BYTES_PER_REQUEST_AND_TIER * len(tiers)),
         what=f"the results of {len(trace):,} requests",
@@ -203,7 +228,14 @@ def analyze(
         tiers=tiers,
         scale=scale,
         warm=warmup_requests(trace, warmup),
-        rules={"warmup": warmup, "last_token": last_token, "full_blocks_only": full_blocks_only},
+        rules={
+            "warmup": warmup,
+            "last_token": last_token,
+            "full_blocks_only": full_blocks_only,
+            "group_by": group_by,
+            "window": window,
+        },
+        compare=list(policies or []),
         progress=progress,
     )
     return Report(study, per_request=per_request)

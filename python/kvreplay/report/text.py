@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _CURVE_ROWS = 8
 _CURVE_DECADES = 3
+_SPLIT_ROWS = 20
+_NAME_WIDTH = 32
 _LEAST_WIDTH = 24
 _LEAST_COLUMNS = 2
 
@@ -33,6 +35,11 @@ def screen(report: Report, *, width: int) -> str:
     blocks = [heading(report.info, width), _verdict(report, width)]
     if "tiers" in report.tables:
         blocks.append(section("Tiers", tier_rows(report), width))
+    if "policies" in report.tables:
+        blocks.append(section("One cache by policy", policy_rows(report.tables["policies"].to_dicts()), width))
+    for name, title in (("groups", "By group"), ("windows", "By window of time")):
+        if name in report.tables:
+            blocks += split_section(title, report.tables[name].to_dicts(), width)
     if report.curve:
         blocks.append(section("One LRU cache by capacity", _curve(report), width))
     blocks.append(section("Hit ratios by definition", _ratios(report), width))
@@ -105,6 +112,51 @@ def tier_rows(report: Report) -> list[list[str]]:
     total = report.summary["input_tokens"]
     rows.append(["(computed)", "", "", _share(computed, total), "", "", "", ""])
     return rows
+
+
+def policy_rows(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """Policies side by side, a heading first."""
+    out = [["policy", "blocks", "serves", "of OPT", "of ceiling", "stored", "usable", "bytes"]]
+    out += [
+        [
+            row["policy"],
+            display.count(row["capacity_blocks"]),
+            display.percent(row["token_hit_ratio"]),
+            _share(row["hit_blocks"], row["opt_hit_blocks"]),
+            _share(row["hit_blocks"], row["ceiling_hit_blocks"]),
+            display.count(row["inserted_blocks"]),
+            display.percent(row["usable_share"]),
+            display.size(row["capacity_bytes"]),
+        ]
+        for row in rows
+    ]
+    return out
+
+
+def split_section(title: str, rows: Sequence[dict[str, Any]], width: int) -> list[str]:
+    """Groups or windows: the first ones, and how many there are."""
+    head = ["window" if "window" in rows[0] else "group", "requests", "tokens", "served", "same session", "other"]
+    out = [head]
+    for row in rows[:_SPLIT_ROWS]:
+        sessions = [_share(row[f"{whose}_session_hit_tokens"], row["hit_tokens"]) for whose in ("same", "other")]
+        out.append(
+            [
+                _split_name(row),
+                display.count(row["requests"]),
+                display.tokens(row["input_tokens"]),
+                display.percent(row["token_hit_ratio"]),
+                *sessions,
+            ]
+        )
+    more = f" (the first {_SPLIT_ROWS} of {display.count(len(rows))})" if len(rows) > _SPLIT_ROWS else ""
+    return [section(f"{title}{more}", out, width)]
+
+
+def _split_name(row: dict[str, Any]) -> str:
+    if "window" in row:
+        return str(row["window"])
+    keys = list(row)[: list(row).index("requests")]
+    return ", ".join("(none)" if row[key] is None else str(row[key])[:_NAME_WIDTH] for key in keys)
 
 
 def _share(part: int | None, whole: int | None) -> str:

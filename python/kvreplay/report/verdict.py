@@ -20,7 +20,8 @@ _QUARTERS = 15  # of 20 windows: where the last quarter starts
 
 def compose(study: Study) -> list[dict[str, Any]]:
     """All lines that apply, as ``{code, text, evidence}``, the answer first."""
-    lines = [_ceiling(study), _tiers(study), _knee(study), _lost(study), _window(study), _definition(study)]
+    lines = [_ceiling(study), _tiers(study), _knee(study), _lost(study), _policies(study)]
+    lines += [_window(study), _definition(study)]
     return [line for line in lines if line is not None]
 
 
@@ -112,6 +113,49 @@ def _lost(study: Study) -> dict[str, Any] | None:
         f"capacity and {display.percent(max(0, best - hit) / reusable)} to policy and placement."
     )
     return _line("lost", text, **evidence)
+
+
+def _policies(study: Study) -> dict[str, Any] | None:
+    """Say whether more room or another policy would help, where policies were compared."""
+    if study.policies is None:
+        return None
+    together = sum(study.tier_capacities)
+    rows = study.policies.filter(capacity_blocks=together).to_dicts()
+    mine = [row for row in rows if row["policy"] in study.compare]
+    reusable = mine[0]["ceiling_hit_blocks"]
+    if reusable == 0:
+        return None
+    return policy_line(mine[0], mine[-1], capacity_text(study, together))
+
+
+def policy_line(best: dict[str, Any], worst: dict[str, Any], capacity: str) -> dict[str, Any]:
+    """The verdict between capacity and policy from the best and the worst row of one capacity."""
+    reusable, bound = best["ceiling_hit_blocks"], best["opt_hit_blocks"]
+    by_capacity, by_policy = reusable - bound, best["gap_to_opt_blocks"]
+    cause = "capacity" if by_capacity >= by_policy else "policy"
+    advice = {
+        "capacity": "more room helps more than a better policy could",
+        "policy": "a better policy could help more than room",
+    }[cause]
+    text = (
+        f"In one cache of {capacity}, {best['policy']} hits {display.percent(best['hit_blocks'] / reusable)} "
+        f"of the reusable blocks"
+    )
+    if worst["policy"] != best["policy"]:
+        text += f" and {worst['policy']}, the last, {display.percent(worst['hit_blocks'] / reusable)}"
+    text += (
+        f". Of what the best misses, {display.percent(by_capacity / reusable)} is lost to capacity (OPT misses "
+        f"it too) and {display.percent(by_policy / reusable)} to the policy: {advice}."
+    )
+    return _line(
+        "capacity_or_policy",
+        text,
+        cause=cause,
+        best=best["policy"],
+        lost_to_capacity_blocks=by_capacity,
+        lost_to_policy_blocks=by_policy,
+        ceiling_hit_blocks=reusable,
+    )
 
 
 def _window(study: Study) -> dict[str, Any] | None:

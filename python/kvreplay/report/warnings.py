@@ -26,27 +26,4 @@ def quality_line(row: dict[str, Any]) -> str:
 
 def of_tiers(study: Study) -> list[dict[str, str]]:
     """Warnings about tiers that are too small for a request or larger than the trace."""
-    if study.result is None:
-        return []
-    blocks = study.trace.requests()["blocks"]
-    out = []
-    for name, capacity in zip(study.result.tier_names, study.tier_capacities, strict=True):
-        oversize = int((blocks > capacity).sum())
-        if oversize:
-            out.append(
-                {
-                    "code": "oversize_request",
-                    "text": f"{display.many(oversize, 'request')} with more blocks than tier {name} holds "
-                    f"({display.count(capacity)}): only the first blocks are kept there",
-                }
-            )
-        if capacity >= study.scale.unique_blocks:
-            out.append(
-                {
-                    "code": "tier_larger_than_trace",
-                    "text": f"tier {name} ({display.count(capacity)} blocks) holds all "
-                    f"{display.count(study.scale.unique_blocks)} blocks of the trace: it acts as an infinite "
-                    "cache, and this trace cannot tell whether it could be smaller or should be larger",
-                }
-            )
-    return out
+    return [] if study.result is None else study.result.warnings

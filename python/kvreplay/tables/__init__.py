@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kvreplay.tables import (
     hit_curve,
+    policies,
     quality,
     ratios,
     requests,
@@ -16,11 +17,13 @@ from kvreplay.tables import (
     reuse_time,
     tiers,
     window_growth,
+    windows,
 )
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from kvreplay.results import ReplayResult
     from kvreplay.tables.schema import Table
     from kvreplay.tables.study import Study
 
@@ -28,6 +31,7 @@ TABLES: tuple[Table, ...] = (
     tiers.TABLE,
     ratios.TABLE,
     hit_curve.TABLE,
+    policies.TABLE,
     window_growth.TABLE,
     reuse_distance.TABLE,
     reuse_time.TABLE,
@@ -38,11 +42,34 @@ TABLES: tuple[Table, ...] = (
 def build(study: Study, *, per_request: bool = False) -> dict[str, tuple[Table, pl.DataFrame]]:
     """Build every table a study has something for, by name."""
     chosen = list(TABLES)
-    if per_request and study.result is not None:
-        chosen.append(requests.table(study.result.tier_names))
+    if study.result is not None:
+        chosen += _by_tier(study.result, per_request=per_request)
     out = {}
     for table in chosen:
         frame = table.build(study)
         if frame is not None:
             out[table.name] = (table, table.conform(frame))
+    return out
+
+
+def optional() -> list[Table]:
+    """The tables that are made when asked for, as they are for a tier called TIER and a column COLUMN."""
+    tiers = ["TIER"]
+    return [
+        windows.windows_table(tiers),
+        windows.groups_table(["COLUMN"], tiers),
+        requests.table(tiers),
+    ]
+
+
+def _by_tier(result: ReplayResult, *, per_request: bool) -> list[Table]:
+    """The tables that were asked for and have columns for each tier."""
+    names = result.tier_names
+    out = []
+    if result.has_windows:
+        out.append(windows.windows_table(names))
+    if result.group_by:
+        out.append(windows.groups_table(result.group_by, names))
+    if per_request:
+        out.append(requests.table(names))
     return out

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kvreplay import _core, calls
+from kvreplay.comparing import compare_policies
 from kvreplay.curve import curve_frame, lru_curve, ratios
 from kvreplay.frames import frame
 from kvreplay.replaying import replay
@@ -40,6 +41,8 @@ class Study:
         Requests of the warm-up, ``None`` without one.
     rules
         ``warmup``, ``last_token``, ``full_blocks_only`` and the like, as given to :func:`kvreplay.replay`.
+    compare
+        Policies to compare at the tiers' capacities.
     progress
         The hook of :func:`kvreplay.replay`.
     """
@@ -49,6 +52,7 @@ class Study:
     scale: units.Scale
     warm: int | None = None
     rules: dict[str, Any] = field(default_factory=dict)
+    compare: list[str] = field(default_factory=list)
     progress: ProgressHook | None = None
 
     @cached_property
@@ -103,12 +107,33 @@ class Study:
         capacities = sorted({*self.tier_capacities, sum(self.tier_capacities)})
         table = calls.run(
             lambda p: _core.policy_curve(
-                self.trace.core, policy="opt", capacities=capacities, warmup_requests=self.warm, progress=p
+                self.trace.core,
+                policy="opt",
+                capacities=capacities,
+                warmup_requests=self.warm,
+                threads=1,
+                progress=p,
             ),
             what="opt",
             hook=self.progress,
         )
         return curve_frame(self.trace, "opt", table, scale=self.scale, warm=self.warm)
+
+    @cached_property
+    def policies(self) -> pl.DataFrame | None:
+        """Policies side by side in one cache of each tier's capacity and of all together.
+
+        ``None`` unless there are tiers and policies to compare.
+        """
+        if not self.tiers or not self.compare:
+            return None
+        return compare_policies(
+            self.trace,
+            self.compare,
+            [*self.tier_capacities, sum(self.tier_capacities)],
+            model=self.scale.kv_bytes_per_token,
+            progress=self.progress,
+        )
 
     def lru_at(self, capacities: list[int]) -> pl.DataFrame:
         """The LRU curve at some capacities, with the columns of :func:`kvreplay.hit_curve`."""

@@ -32,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use super::registries::{admissions, fill_rules, generators, policies, quality_codes};
     #[pymodule_export]
-    use super::replay::{Replay, policy_curve, replay};
+    use super::replay::{Replay, lru_tiers, policy_curve, replay};
     #[pymodule_export]
     use super::run::Progress;
     #[pymodule_export]

@@ -91,7 +91,9 @@ fn paths(trace: &CoreTrace, begin: usize, end: usize) -> ListArray {
     let mut out = ListBuilder::new(UInt64Builder::new()).with_field(element(DataType::UInt64));
     for &node in &trace.requests.node[begin..end] {
         forest.path(node, &mut path);
-        path.iter().for_each(|&block| out.values().append_value(ids.number(block)));
+        for &block in &*path {
+            out.values().append_value(ids.number(block));
+        }
         out.append(true);
     }
     out.finish()

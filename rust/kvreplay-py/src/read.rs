@@ -116,6 +116,7 @@ fn source(object: &Bound<'_, PyAny>) -> PyResult<Source> {
 
 #[pyfunction]
 #[pyo3(signature = (sources, options, progress = None))]
+#[expect(clippy::needless_pass_by_value, reason = "pyo3 hands over owned lists")]
 pub(crate) fn read(
     py: Python<'_>,
     sources: Vec<Bound<'_, PyAny>>,
@@ -130,6 +131,7 @@ pub(crate) fn read(
 /// Arrivals and lengths only: the rows of traces that list no blocks as well.
 #[pyfunction]
 #[pyo3(signature = (sources, options, progress = None))]
+#[expect(clippy::needless_pass_by_value, reason = "pyo3 hands over owned lists")]
 pub(crate) fn read_lengths(
     py: Python<'_>,
     sources: Vec<Bound<'_, PyAny>>,

@@ -2,7 +2,7 @@
 
 use crate::arrow::Table;
 use kvreplay_core::admission::FILTERS;
-use kvreplay_core::hierarchy::FILLS;
+use kvreplay_core::hierarchy::{FILLS, Fill};
 use kvreplay_core::policy::POLICIES;
 use kvreplay_core::policy::spec::Param;
 use kvreplay_core::table::{Table as CoreTable, Values};
@@ -78,7 +78,8 @@ pub(crate) fn fill_rules() -> PyResult<Table> {
     let entry = |f: &kvreplay_core::hierarchy::FillInfo| Entry {
         name: f.name,
         doc: f.doc,
-        parameters: String::new(),
+        // A victim tier gives up what it serves, so there is nothing to touch.
+        parameters: if f.fill == Fill::Victim { String::new() } else { "touch=path".to_owned() },
         source: f.source,
     };
     table(&FILLS.iter().map(entry).collect::<Vec<_>>())

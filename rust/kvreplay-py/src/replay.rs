@@ -4,13 +4,15 @@ use crate::arrow::Table;
 use crate::errors::to_python;
 use crate::run::{Progress, run};
 use crate::trace::{Trace, ids};
-use kvreplay_core::hierarchy::{FILLS, TOUCHES, TierSpec};
-use kvreplay_core::policy::{Closure, parse_opt};
-use kvreplay_core::replay::{Mode, ReplayResult, ReplaySpec};
-use kvreplay_core::stack::{self, Curve, Point, points_table, ratios_table};
+use kvreplay_core::hierarchy::{Events, FILLS, TOUCHES, TierSpec};
+use kvreplay_core::policy::Closure;
+use kvreplay_core::replay::{
+    Engine, Mode, ReplayResult, ReplaySpec, TierResult, Unit, curve_points, lru_each, replay_auto,
+};
+use kvreplay_core::stack::{self, points_table, ratios_table};
 use kvreplay_core::trace::Trace as CoreTrace;
-use kvreplay_core::{Error, Progress as CoreProgress, Result};
-use pyo3::exceptions::PyIndexError;
+use kvreplay_core::{Error, Result};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::sync::Arc;
@@ -56,11 +58,17 @@ fn choose<T: Copy>(what: &str, name: &str, known: &[(&str, T)]) -> Result<T> {
 #[pyclass(frozen, module = "kvreplay._core")]
 pub(crate) struct Replay {
     trace: Arc<CoreTrace>,
+    engine: Engine,
     result: ReplayResult,
 }
 
 #[pymethods]
 impl Replay {
+    #[getter]
+    fn engine(&self) -> &'static str {
+        self.engine.name()
+    }
+
     fn tiers(&self) -> PyResult<Table> {
         self.result.tiers_table(&self.trace).try_into()
     }
@@ -80,8 +88,11 @@ impl Replay {
     }
 
     fn ratios(&self, py: Python<'_>) -> PyResult<Table> {
+        let Some(requests) = &self.result.requests else {
+            return Err(PyRuntimeError::new_err("ratios need the hits of each request: per_request=True"));
+        };
         py.detach(|| {
-            let tiers = self.result.requests.as_ref().map_or(&[][..], |requests| &requests.hit_blocks);
+            let tiers = &requests.hit_blocks;
             let hits: Vec<u32> =
                 (0..self.trace.len()).map(|request| tiers.iter().map(|tier| tier[request]).sum()).collect();
             ratios_table(&stack::ratios(&self.trace, &hits))
@@ -91,23 +102,29 @@ impl Replay {
 }
 
 #[pyfunction]
-#[pyo3(signature = (trace, tiers, *, mode, last_token, full_blocks_only, events, progress = None))]
+#[pyo3(signature = (
+    trace, tiers, *, mode, unit, last_token, full_blocks_only, per_request, events, progress = None
+))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of the Python call")]
+#[expect(clippy::fn_params_excessive_bools, reason = "keyword-only options of the Python call")]
 pub(crate) fn replay(
     py: Python<'_>,
     trace: &Trace,
     tiers: Vec<TierArg>,
     mode: &str,
+    unit: &str,
     last_token: bool,
     full_blocks_only: bool,
+    per_request: bool,
     events: bool,
     progress: Option<&Progress>,
 ) -> PyResult<Replay> {
     let spec = spec_of(tiers, mode).map_err(|error| to_python(py, error))?;
-    // Hits per request are always kept: ratios that are means over requests need them.
-    let spec = ReplaySpec { last_token, full_blocks_only, per_request: true, events, ..spec };
-    let result = run(py, progress, |progress| kvreplay_core::replay::replay(&trace.0, &spec, progress))?;
-    Ok(Replay { trace: Arc::clone(&trace.0), result })
+    let unit = choose("unit", unit, &[("block", Unit::Block), ("request", Unit::Request)]);
+    let unit = unit.map_err(|error| to_python(py, error))?;
+    let spec = ReplaySpec { last_token, full_blocks_only, per_request, events, ..spec };
+    let (engine, result) = run(py, progress, |progress| replay_auto(&trace.0, &spec, unit, progress))?;
+    Ok(Replay { trace: Arc::clone(&trace.0), engine, result })
 }
 
 fn spec_of(tiers: Vec<TierArg>, mode: &str) -> Result<ReplaySpec> {
@@ -117,7 +134,7 @@ fn spec_of(tiers: Vec<TierArg>, mode: &str) -> Result<ReplaySpec> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (trace, *, policy, capacities, warmup_requests, progress = None))]
+#[pyo3(signature = (trace, *, policy, capacities, warmup_requests, threads, progress = None))]
 #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands over owned lists")]
 pub(crate) fn policy_curve(
     py: Python<'_>,
@@ -125,48 +142,33 @@ pub(crate) fn policy_curve(
     policy: &str,
     capacities: Vec<u64>,
     warmup_requests: Option<usize>,
+    threads: usize,
     progress: Option<&Progress>,
 ) -> PyResult<Table> {
-    let points =
-        run(py, progress, |progress| points(&trace.0, policy, &capacities, warmup_requests, progress))?;
+    let points = run(py, progress, |progress| {
+        curve_points(&trace.0, policy, &capacities, warmup_requests, threads, progress)
+    })?;
     points_table(points, warmup_requests.is_some()).try_into()
 }
 
-fn points(
-    trace: &CoreTrace,
-    policy: &str,
-    capacities: &[u64],
-    warmup_requests: Option<usize>,
-    progress: &CoreProgress,
-) -> Result<Vec<Point>> {
-    if policy == "lru" {
-        return Ok(Curve::of(trace, warmup_requests, progress)?.at(capacities));
-    }
-    if parse_opt(policy)? == Some(true) {
-        return stack::opt(trace, capacities, warmup_requests, progress);
-    }
-    capacities.iter().map(|&c| replay_point(trace, policy, c, warmup_requests, progress)).collect()
-}
-
-fn replay_point(
-    trace: &CoreTrace,
-    policy: &str,
-    capacity_blocks: u64,
-    warmup_requests: Option<usize>,
-    progress: &CoreProgress,
-) -> Result<Point> {
-    let tier = TierSpec { policy: policy.to_owned(), ..TierSpec::new(policy, capacity_blocks) };
-    let spec = ReplaySpec { per_request: warmup_requests.is_some(), ..ReplaySpec::new(vec![tier]) };
-    let result = kvreplay_core::replay::replay(trace, &spec, progress)?;
-    let counters = &result.tiers[0].counters;
-    let warm = |first: usize| {
-        let tokens = result.requests.as_ref().and_then(|requests| requests.hit_tokens[0].get(first..));
-        tokens.unwrap_or(&[]).iter().map(|&n| u64::from(n)).sum()
+/// Single LRU tiers of many capacities from one pass, as rows of the table of tiers.
+#[pyfunction]
+#[pyo3(signature = (trace, *, capacities, progress = None))]
+#[expect(clippy::needless_pass_by_value, reason = "pyo3 hands over owned lists")]
+pub(crate) fn lru_tiers(
+    py: Python<'_>,
+    trace: &Trace,
+    capacities: Vec<u64>,
+    progress: Option<&Progress>,
+) -> PyResult<Table> {
+    let counters = run(py, progress, |progress| lru_each(&trace.0, &capacities, progress))?;
+    let tiers = capacities.iter().map(|&capacity| TierSpec::new("lru", capacity)).collect();
+    let result = ReplayResult {
+        spec: ReplaySpec::new(tiers),
+        tiers: counters.into_iter().map(|counters| TierResult { counters, content: Vec::new() }).collect(),
+        requests: None,
+        events: Events::new(false),
+        input_tokens: trace.0.totals().input_tokens,
     };
-    Ok(Point {
-        capacity_blocks,
-        hit_blocks: counters.served,
-        hit_tokens: counters.served_tokens,
-        warm_hit_tokens: warmup_requests.map(warm),
-    })
+    result.tiers_table(&trace.0).try_into()
 }

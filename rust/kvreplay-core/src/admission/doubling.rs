@@ -125,7 +125,7 @@ impl Filter for Doubling {
         let passes = self.double(offer.block) >= self.threshold;
         self.offers += 1;
         if let Every::Offers(every) = self.every
-            && self.offers % every == 0
+            && self.offers.is_multiple_of(every)
         {
             self.decay(1);
         }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     fn offer(block: u32, now_us: i64) -> Offer {
-        Offer { block, path_units: 1, rival: None, now_us: Some(now_us) }
+        Offer { block, depth_units: 1, path_units: 1, rival: None, now_us: Some(now_us) }
     }
 
     #[test]
@@ -184,10 +184,12 @@ mod tests {
             for (i, &block) in blocks.iter().enumerate() {
                 let number = table.entry(block).and_modify(|n| *n *= 2).or_insert(1);
                 prop_assert_eq!(filter.admits(&offer(block, 0)), *number >= threshold);
-                let mut falls = u64::from((i as u64 + 1) % every == 0);
+                let mut falls = u64::from((i as u64 + 1).is_multiple_of(every));
                 loop {
                     for _ in 0..falls {
-                        table.values_mut().for_each(|n| *n -= 1);
+                        for number in table.values_mut() {
+                            *number -= 1;
+                        }
                         table.retain(|_, n| *n > 0);
                     }
                     falls = 1;

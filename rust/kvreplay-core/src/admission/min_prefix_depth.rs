@@ -1,6 +1,6 @@
 //! Blocks pass only when the prefix they belong to is long enough to be worth a write.
 //!
-//! Short prompts are computed again faster than they are loaded (LMCache's `min_retrieve_tokens` is the
+//! Short prompts are computed again faster than they are loaded (`LMCache`'s `min_retrieve_tokens` is the
 //! same thought on the reading side). The depth is that of the whole path the block is offered with, so a
 //! long prompt is stored from its root on; a block handed down on eviction is judged by its own depth.
 

@@ -1,6 +1,6 @@
 //! The second offer of a block passes, with a memory of one bit per block that never forgets.
 //!
-//! The idea behind SGLang's `write_through_selective` (hit count of 2) and S3-FIFO's ghost queue without
+//! The idea behind `SGLang`'s `write_through_selective` (hit count of 2) and S3-FIFO's ghost queue without
 //! their bounds; `min_count(2)` is the same with a bounded table.
 
 use super::{Filter, FilterInfo, Offer};

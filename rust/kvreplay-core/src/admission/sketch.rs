@@ -1,6 +1,6 @@
-//! TinyLFU as an admission filter: a block passes when it was offered more often than the victim.
+//! `TinyLFU` as an admission filter: a block passes when it was offered more often than the victim.
 //!
-//! Einziger, Friedman, Manes, "TinyLFU: A Highly Efficient Cache Admission Policy", ACM ToS 2017. Offers of
+//! Einziger, Friedman, Manes, "`TinyLFU`: A Highly Efficient Cache Admission Policy", ACM `ToS` 2017. Offers of
 //! this tier are counted in a sketch of 4-bit counters that halves with age. While the tier has room every
 //! block passes that was offered at least `min_count` times; when it is full, the count must also be above
 //! that of the block the tier's policy would look at first (`margin` more than it).
@@ -49,5 +49,20 @@ impl Filter for SketchFilter {
 
     fn wants_rival(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Filter, Offer, Sketch, SketchFilter};
+
+    #[test]
+    fn a_block_must_be_ahead_of_the_victim_once_the_tier_is_full() {
+        let mut filter = SketchFilter { sketch: Sketch::new(100), margin: 2, min_count: 1 };
+        let offer = |block, rival| Offer { block, depth_units: 1, path_units: 1, rival, now_us: None };
+        // Counts: 7 is offered once while there is room; 8 must get to 3.
+        assert!(filter.admits(&offer(7, None)));
+        let passes: Vec<bool> = (0..4).map(|_| filter.admits(&offer(8, Some(7)))).collect();
+        assert_eq!(passes, [false, false, true, true]);
     }
 }

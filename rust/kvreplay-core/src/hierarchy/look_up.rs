@@ -71,8 +71,7 @@ impl Hierarchy<'_> {
                 if !tier.room.holds(unit) {
                     continue;
                 }
-                let (from, to) = tier.served;
-                if (position + 1) * tier.chunk_blocks > from && position * tier.chunk_blocks < to {
+                if tier.serves(position) {
                     tier.ledger.counters.moved_up += 1;
                 } else {
                     tier.ledger.counters.superseded += 1;

@@ -14,6 +14,7 @@ impl Hierarchy<'_> {
         let mut moves = std::mem::take(&mut self.scratch.moves);
         hits.clear();
         moves.clear();
+        self.scratch.rejected.clear();
         let path = &self.paths[0];
         let tier = &mut self.tiers[0];
         let leading = super::look_up::leading(tier.room.residents(), &path.runs, 0);
@@ -34,7 +35,7 @@ impl Hierarchy<'_> {
     fn filtered_accesses(&mut self, request: &Request, hits: &mut Vec<bool>, moves: &mut Vec<Move>) {
         let tier = &mut self.tiers[0];
         let path = &self.paths[0];
-        for &block in &path.list {
+        for (position, &block) in path.list.iter().enumerate() {
             let hit = tier.room.holds(block);
             hits.push(hit);
             if hit {
@@ -43,9 +44,16 @@ impl Hierarchy<'_> {
             }
             let wants_rival = tier.filter.wants_rival() && tier.room.is_full();
             let rival = if wants_rival { tier.policy.candidate(&tier.room) } else { None };
-            let offer = Offer { block, path_units: path.units, rival, now_us: request.now_us };
+            let offer = Offer {
+                block,
+                depth_units: position as u32 + 1,
+                path_units: path.units,
+                rival,
+                now_us: request.now_us,
+            };
             if !tier.filter.admits(&offer) {
                 tier.ledger.counters.rejected_filter += 1;
+                self.scratch.rejected.push(block);
             } else if let Stored::Done { victim } = tier.put(block) {
                 moves.push(Move { block, victim });
             }
@@ -93,6 +101,8 @@ impl Hierarchy<'_> {
         let units: Vec<(u32, bool)> = units.zip(hits.iter().copied()).collect();
         let mut moves = moves.iter();
         let mut next = moves.next();
+        let rejected = std::mem::take(&mut self.scratch.rejected);
+        let mut refused = rejected.iter().peekable();
         for (unit, hit) in units {
             if hit {
                 self.tiers[0].ledger.read_run(Run { start: unit, len: 1 });
@@ -100,10 +110,11 @@ impl Hierarchy<'_> {
             } else if let Some(done) = next.filter(|done| done.block == unit) {
                 self.record(0, std::slice::from_ref(done), request, events);
                 next = moves.next();
-            } else {
+            } else if refused.next_if_eq(&&unit).is_some() {
                 self.log(events, request, 0, EventKind::Reject, unit);
             }
         }
+        self.scratch.rejected = rejected;
     }
 }
 

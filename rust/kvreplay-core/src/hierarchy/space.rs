@@ -100,7 +100,7 @@ impl<'a> Space<'a> {
         }
         let chain = self.base.chain_of(block);
         let depth = self.base.depth(chain) + block - self.base.first(chain) + 1;
-        if depth % self.chunk_blocks != 0 {
+        if !depth.is_multiple_of(self.chunk_blocks) {
             return None;
         }
         let chunks = self.chunked[chain as usize];

@@ -3,6 +3,7 @@
 use super::{Fill, Touch};
 use crate::error::{Error, Result};
 use crate::policy::Closure;
+use crate::policy::spec::Spec;
 
 /// One tier of a replay, capacities already in blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +68,12 @@ pub(super) fn check(tiers: &[TierSpec]) -> Result<()> {
                 "chunk_blocks is a number from 1",
             ));
         }
+        if k == 0 && tiers.len() > 1 && !takes_all(tier)? {
+            return Err(Error::config(
+                format!("{}: admission={} on tier 1 of a hierarchy", tier.name, tier.admission),
+                "a request's blocks are computed in tier 1, so it takes them all: give the filter to a lower tier",
+            ));
+        }
         if k > 0 {
             check_chunks(&tiers[k - 1], tier)?;
         }
@@ -74,9 +81,14 @@ pub(super) fn check(tiers: &[TierSpec]) -> Result<()> {
     Ok(())
 }
 
+/// Whether a tier has no filter.
+fn takes_all(tier: &TierSpec) -> Result<bool> {
+    Ok(Spec::parse(&tier.admission)?.name == "always")
+}
+
 /// Chunks of neighbours must fit into one another.
 fn check_chunks(upper: &TierSpec, lower: &TierSpec) -> Result<()> {
-    if lower.chunk_blocks % upper.chunk_blocks != 0 {
+    if !lower.chunk_blocks.is_multiple_of(upper.chunk_blocks) {
         return Err(Error::config(
             format!(
                 "{}: chunk_blocks={} is not a multiple of {}'s {}",

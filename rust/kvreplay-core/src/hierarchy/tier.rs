@@ -38,6 +38,7 @@ pub(super) struct Scratch {
     pub(super) moves: Vec<Move>,
     pub(super) verdicts: Vec<Verdict>,
     pub(super) hits: Vec<bool>,
+    pub(super) rejected: Vec<u32>,
 }
 
 impl<'a> Tier<'a> {
@@ -67,8 +68,8 @@ impl<'a> Tier<'a> {
             room: Room::new(topology, build.capacity, spec.closure),
             policy,
             filter,
-            fill: spec.fill,
-            // Tier 1 refreshes every block of a path it holds.
+            // Tier 1 takes and refreshes whatever the request holds; its rules are those of no choice.
+            fill: if k == 0 { Fill::WriteThrough } else { spec.fill },
             touch: if k == 0 { Touch::Path } else { spec.touch },
             ledger: Ledger::new(topology.blocks(), residence),
             runs: Vec::new(),
@@ -86,6 +87,12 @@ impl<'a> Tier<'a> {
         } else {
             self.runs.extend(part(&path.runs, 0, self.m));
         }
+    }
+
+    /// Whether a block of the unit at `position` of the path is served by this tier.
+    pub(super) fn serves(&self, position: u32) -> bool {
+        let (from, to) = self.served;
+        from < to && (position + 1) * self.chunk_blocks > from && position * self.chunk_blocks < to
     }
 
     /// Takes a resident unit away without an eviction.

@@ -62,53 +62,31 @@ pub(crate) fn concatenate(
     lengths: &Lengths,
     notes: &mut Notes,
 ) -> Result<(Forest, IdTable)> {
-    let sessions = rows.columns.iter().find(|column| column.name == "session");
-    let mut builder = ForestBuilder::new();
-    let mut histories: BTreeMap<(u32, u32), History> = BTreeMap::new();
-    let mut alone = 0;
+    let mut out = Output { builder: ForestBuilder::new(), tail: lengths.tail, path: Vec::new() };
+    let mut histories = Histories::default();
     let mut whole = Vec::new();
     for row in 0..rows.node.len() {
         let node = rows.node[row];
-        let namespace = if node.is_empty() { 0 } else { forest.namespace(node.chain) };
+        let session = rows.columns.iter().find(|column| column.name == "session");
+        let (session, namespace) = histories.key(session.map(|column| column.codes[row]), forest, node);
+        let history = histories.of(session, namespace);
         let block_tokens = match rows.block_tokens.get(row) {
             Some(&stated) if stated != 0 => stated,
             _ => lengths.block_tokens,
         };
-        let delta = Delta { row: row as u32, block_tokens, input: rows.input_tokens[row] };
-        let code = sessions.map_or(NO_CODE, |sessions| sessions.codes[row]);
-        let key = if code == NO_CODE {
-            alone += 1;
-            (NO_CODE, alone)
-        } else {
-            (code, namespace)
-        };
-        let history = histories.entry(key).or_insert_with(History::new);
         if looks_whole(forest, history.before, node) {
             whole.push(row as u32);
         }
         history.before = node;
-        delta.append(forest, ids, node, &mut history.rest);
-        history.tokens += u64::from(delta.input);
-        let too_long = || {
-            let message = "the history of a session is too long";
-            notes.at(
-                Error::trace("row_too_long", message, "are these rows deltas?"),
-                Some(rows.places.get(row as u32)),
-            )
+        let delta = Delta { row: row as u32, block_tokens, input: rows.input_tokens[row] };
+        let Some(tokens) = history.add(&delta, forest, ids, node, &mut out.path) else {
+            let hint = "are these rows deltas? read them without session_rows=delta otherwise";
+            let error = Error::trace("row_too_long", "the history of a session is too long", hint);
+            return Err(notes.at(error, Some(rows.places.get(row as u32))));
         };
-        if history.tokens.div_ceil(u64::from(block_tokens)) > MAX_HISTORY_BLOCKS {
-            return Err(too_long());
-        }
-        rows.input_tokens[row] = u32::try_from(history.tokens).map_err(|_| too_long())?;
-        rows.node[row] = history.push(&mut builder, namespace, block_tokens, lengths.tail)?;
-        let output = rows.output_tokens[row];
-        if output != NO_LENGTH {
-            history.tokens += u64::from(output);
-            history.rest.push(Piece { of: Source::Output(row as u32), from: 0, to: output });
-        }
-        if code == NO_CODE {
-            histories.remove(&key);
-        }
+        rows.input_tokens[row] = tokens;
+        rows.node[row] = history.push(&mut out, namespace, block_tokens)?;
+        history.add_output(row as u32, rows.output_tokens[row]);
     }
     if let Some(&first) = whole.first() {
         notes.mention("cumulative_rows", whole.len() as u64, Some(rows.places.get(first)), None);
@@ -117,7 +95,41 @@ pub(crate) fn concatenate(
             "session_rows=delta was asked for, but these rows repeat the turn before",
         );
     }
-    Ok(builder.finish())
+    Ok(out.builder.finish())
+}
+
+/// What is written to, and room for a path.
+struct Output {
+    builder: ForestBuilder,
+    tail: Tail,
+    path: Vec<u32>,
+}
+
+/// The histories by session and namespace.
+#[derive(Default)]
+struct Histories {
+    by_key: BTreeMap<(u32, u32), History>,
+    /// The namespace a session was in last: an empty path has none of its own.
+    last: BTreeMap<u32, u32>,
+}
+
+impl Histories {
+    fn key(&mut self, session: Option<u32>, forest: &Forest, node: Node) -> (u32, u32) {
+        let session = session.unwrap_or(NO_CODE);
+        let last = self.last.entry(session).or_insert(0);
+        if !node.is_empty() {
+            *last = forest.namespace(node.chain);
+        }
+        (session, *last)
+    }
+
+    /// The history to go on with; that of no session is always a new one.
+    fn of(&mut self, session: u32, namespace: u32) -> &mut History {
+        if session == NO_CODE {
+            self.by_key.remove(&(session, namespace));
+        }
+        self.by_key.entry((session, namespace)).or_default()
+    }
 }
 
 /// Whether a row repeats the row of its session before it, all but a last block that may have been partial.
@@ -136,11 +148,9 @@ struct Delta {
 
 impl Delta {
     /// Appends the pieces of the row's input.
-    fn append(&self, forest: &Forest, ids: &IdTable, node: Node, out: &mut Vec<Piece>) {
-        let mut path = Vec::new();
-        forest.path(node, &mut path);
+    fn append(&self, ids: &IdTable, path: &[u32], out: &mut Vec<Piece>) {
         let mut covered = 0;
-        for block in path {
+        for &block in path {
             let to = self.block_tokens.min(self.input - covered);
             if to == 0 {
                 break;
@@ -158,37 +168,60 @@ impl Delta {
     }
 }
 
-impl History {
-    fn new() -> Self {
+impl Default for History {
+    fn default() -> Self {
         Self { node: Node::EMPTY, tokens: 0, rest: Vec::new(), before: Node::EMPTY }
+    }
+}
+
+impl History {
+    /// Adds a row's input; returns the length of the whole prompt, or `None` when that is too long.
+    fn add(
+        &mut self,
+        delta: &Delta,
+        forest: &Forest,
+        ids: &IdTable,
+        node: Node,
+        path: &mut Vec<u32>,
+    ) -> Option<u32> {
+        self.tokens += u64::from(delta.input);
+        if self.tokens.div_ceil(u64::from(delta.block_tokens)) > MAX_HISTORY_BLOCKS {
+            return None;
+        }
+        forest.path(node, path);
+        delta.append(ids, path, &mut self.rest);
+        u32::try_from(self.tokens).ok().filter(|&tokens| tokens != NO_LENGTH)
+    }
+
+    fn add_output(&mut self, row: u32, output: u32) {
+        if output != NO_LENGTH {
+            self.tokens += u64::from(output);
+            self.rest.push(Piece { of: Source::Output(row), from: 0, to: output });
+        }
     }
 
     /// Puts the blocks of the rest into the forest; returns the node of the whole prompt.
-    fn push(
-        &mut self,
-        builder: &mut ForestBuilder,
-        namespace: u32,
-        block_tokens: u32,
-        tail: Tail,
-    ) -> Result<Node> {
+    fn push(&mut self, out: &mut Output, namespace: u32, block_tokens: u32) -> Result<Node> {
         let mut block = Vec::new();
-        let mut filled = 0;
+        let mut room = block_tokens;
         for mut piece in std::mem::take(&mut self.rest) {
-            while filled + (piece.to - piece.from) >= block_tokens {
-                let cut = piece.from + (block_tokens - filled);
+            while piece.to - piece.from >= room {
+                let cut = piece.from + room;
                 block.push(Piece { of: piece.of.clone(), from: piece.from, to: cut });
-                self.node = push_block(builder, namespace, self.node, &block, block_tokens)?;
+                self.node = push_block(&mut out.builder, namespace, self.node, &block, block_tokens)?;
                 block.clear();
-                filled = 0;
+                room = block_tokens;
                 piece.from = cut;
             }
             if piece.from < piece.to {
-                filled += piece.to - piece.from;
+                room -= piece.to - piece.from;
                 block.push(piece);
             }
         }
-        let node = match tail {
-            Tail::Ceil if filled > 0 => push_block(builder, namespace, self.node, &block, block_tokens)?,
+        let node = match out.tail {
+            Tail::Ceil if !block.is_empty() => {
+                push_block(&mut out.builder, namespace, self.node, &block, block_tokens)?
+            }
             _ => self.node,
         };
         self.rest = block;

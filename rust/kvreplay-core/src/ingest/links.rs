@@ -48,7 +48,7 @@ pub(crate) fn connect(rows: &mut Rows, notes: &mut Notes) {
     if let Some(&(first, _)) = lost.first() {
         let place = Some(rows.places.get(first));
         notes.mention("clock_skew", lost.len() as u64, place, Some(rows.links.ids.get(lost[0].1)));
-        let detail = format!("{} waits for requests that are not in their play; taken as over", lost.len());
+        let detail = format!("waits for requests that are not in their play, taken as over: {}", lost.len());
         notes.detail("clock_skew", detail);
     }
     links.sort_by_key(|link: &Link| link.row);
@@ -213,7 +213,9 @@ mod tests {
 
     fn run(times: &[Option<i64>], links: &[(u32, Option<u32>, i64)]) -> (Vec<i64>, u64) {
         let mut places = Places::default();
-        (1..=times.len() as u64).for_each(|line| places.push(Place { file: 0, line }));
+        for line in 1..=times.len() as u64 {
+            places.push(Place { file: 0, line });
+        }
         let links: Vec<Link> =
             links.iter().map(|&(row, base, delay_us)| Link { row, base, delay_us }).collect();
         let mut notes = Notes::default();
@@ -237,15 +239,17 @@ mod tests {
             rows in prop::collection::vec((prop::option::of(0..50_i64), prop::option::of((0..20_u32, 0..9_i64))), 1..20),
         ) {
             let own: Vec<Option<i64>> = rows.iter().map(|row| row.0).collect();
-            let link = |(row, link): (usize, &(Option<i64>, Option<(u32, i64)>))| {
-                link.1.filter(|_| row > 0).map(|(base, delay)| (row as u32, Some(base % row as u32), delay))
-            };
-            let links: Vec<_> = rows.iter().enumerate().filter_map(link).collect();
+            let mut links = Vec::new();
+            for (row, &(_, link)) in (0..).zip(&rows) {
+                if let (Some((base, delay)), 1..) = (link, row) {
+                    links.push((row, Some(base % row), delay));
+                }
+            }
             let origin = own.iter().flatten().min().copied().unwrap_or(0);
             let mut want: Vec<i64> = Vec::new();
-            for row in 0..rows.len() {
-                let waits = links.iter().filter(|link| link.0 == row as u32);
-                let latest = waits.map(|link| want[link.1.unwrap() as usize] + link.2).chain(own[row]).max();
+            for (row, &own) in (0..).zip(&own) {
+                let waits = links.iter().filter(|link| link.0 == row);
+                let latest = waits.map(|link| want[link.1.unwrap() as usize] + link.2).chain(own).max();
                 want.push(latest.unwrap_or(origin));
             }
             prop_assert_eq!(run(&own, &links), (want, 0));

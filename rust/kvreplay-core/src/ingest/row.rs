@@ -156,6 +156,7 @@ impl TimeValue {
 
 /// One row.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about one row")]
 pub(crate) struct Row {
     pub(crate) time: Option<TimeValue>,
     pub(crate) input_tokens: Option<u32>,

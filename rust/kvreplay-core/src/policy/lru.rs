@@ -1,6 +1,6 @@
 //! Least recently used: one queue, a hit moves a block to its newest end, the oldest block leaves.
 //!
-//! The rule of vLLM's free queue, LMCache's default and most KV caches. With the tail-to-head pass the
+//! The rule of vLLM's free queue, `LMCache`'s default and most KV caches. With the tail-to-head pass the
 //! head of a path is its most recent block, so contents are ancestor-closed without further care.
 
 use super::parts::Queue;

@@ -76,7 +76,7 @@ impl Random {
             }
         }
         while !self.pool.is_empty() {
-            let at = (u128::from(self.draw()) * self.pool.len() as u128 >> 64) as usize;
+            let at = ((u128::from(self.draw()) * self.pool.len() as u128) >> 64) as usize;
             let block = self.pool[at];
             if !room.guards(block) {
                 return Some(block);

@@ -211,7 +211,7 @@ fn parse_duration_us(text: &str) -> Option<i64> {
         _ => return None,
     };
     let us = (value * unit).round();
-    (us >= 1.0 && us <= 9e18).then_some(us as i64)
+    (1.0..=9e18).contains(&us).then_some(us as i64)
 }
 
 /// An error for a name that a registry lacks: lists the known names and the nearest.

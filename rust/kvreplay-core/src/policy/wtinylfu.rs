@@ -1,6 +1,6 @@
-//! W-TinyLFU: a small LRU window lets new blocks in, a frequency sketch decides whether they may stay.
+//! W-`TinyLFU`: a small LRU window lets new blocks in, a frequency sketch decides whether they may stay.
 //!
-//! Einziger, Friedman, Manes, "TinyLFU: A Highly Efficient Cache Admission Policy", ACM ToS 2017; Caffeine.
+//! Einziger, Friedman, Manes, "`TinyLFU`: A Highly Efficient Cache Admission Policy", ACM `ToS` 2017; Caffeine.
 //! The window is an LRU of a hundredth of the tier; the main part a segmented LRU of `probation` and
 //! `protected` (four fifths of main). The oldest block of the window (the candidate) is held against the
 //! next to leave of the main part (the victim), and the one used more often stays.

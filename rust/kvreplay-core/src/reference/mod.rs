@@ -5,4 +5,6 @@
 
 pub mod hierarchy;
 pub mod opt;
+#[cfg(test)]
+pub(crate) mod policies;
 pub mod stack;

@@ -1,18 +1,28 @@
 //! The replay loop: a fold of the requests over a hierarchy, with recorders.
 
+mod curve;
+mod engine;
 mod opt;
+mod parallel;
 mod result;
+mod sequences;
+mod slices;
 mod spec;
 mod tables;
 
 pub use tables::ids;
 
+pub use curve::policy_curve;
+pub use engine::{Engine, Unit, replay_auto};
+pub use parallel::{curve_points, each};
 pub use result::{PerRequest, ReplayResult, TierResult};
+pub use slices::lru_each;
 pub use spec::{Mode, ReplaySpec};
 
 use crate::error::Result;
 use crate::hierarchy::{Events, Ground, Hierarchy, Request};
 use crate::policy::parse_opt;
+use crate::policy::spec::Spec;
 use crate::progress::Progress;
 use crate::trace::Trace;
 
@@ -29,7 +39,7 @@ const STEP_BLOCKS: u64 = 1 << 20;
 pub fn replay(trace: &Trace, spec: &ReplaySpec, progress: &Progress) -> Result<ReplayResult> {
     spec.check()?;
     if let [tier] = spec.tiers.as_slice()
-        && tier.admission == "always"
+        && Spec::parse(&tier.admission)?.name == "always"
         && let Some(bypass) = parse_opt(&tier.policy)?
     {
         return opt::replay(trace, spec, bypass, progress);
@@ -103,6 +113,8 @@ fn request(trace: &Trace, spec: &ReplaySpec, index: usize) -> Request {
 
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod invariants;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub enum Mode {
 
 /// A replay of one hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "independent options of kv.replay")]
 pub struct ReplaySpec {
     /// Tiers, fastest first.
     pub tiers: Vec<TierSpec>,
@@ -61,7 +62,9 @@ impl ReplaySpec {
     pub(super) fn built_tiers(&self) -> Vec<TierSpec> {
         let mut tiers = self.tiers.clone();
         if self.mode == Mode::Object {
-            tiers.iter_mut().for_each(|tier| tier.closure = Closure::None);
+            for tier in &mut tiers {
+                tier.closure = Closure::None;
+            }
         }
         tiers
     }

@@ -244,10 +244,11 @@ impl Table {
                         self.row.problems.push(problem);
                     }
                 }
-                Field::Group { column, rank } => self.row.set_group(column, rank, Some(text)),
-                Field::Raw { column, rank } => self.row.set_group(column, rank, Some(text)),
+                Field::Group { column, rank } | Field::Raw { column, rank } => {
+                    self.row.set_group(column, rank, Some(text));
+                }
                 Field::Media => {
-                    self.row.has_media |= !matches!(text.trim(), "" | "0" | "false" | "[]" | "{}")
+                    self.row.has_media |= !matches!(text.trim(), "" | "0" | "false" | "[]" | "{}");
                 }
                 Field::Scope => self.row.local_scope = text.trim() == "local",
                 _ => {}

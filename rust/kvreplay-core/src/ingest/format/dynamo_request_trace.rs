@@ -65,7 +65,7 @@ struct Readers {
 #[derive(Default)]
 struct Event<'a> {
     schema: Option<String>,
-    event_type: Option<String>,
+    kind: Option<String>,
     context: Option<Scanner<'a>>,
     request: Option<Scanner<'a>>,
 }
@@ -83,8 +83,8 @@ fn one(line: &Line<'_>, readers: &mut Readers, row: &mut Row, sink: &mut RowSink
         let place = Some(sink.place(line.number));
         sink.notes.mention("future_schema", 1, place, event.schema.as_deref());
     }
-    if event.event_type.as_deref() != Some("request_end") {
-        sink.skip_foreign(line.number, event.event_type.as_deref().unwrap_or("no event_type"));
+    if event.kind.as_deref() != Some("request_end") {
+        sink.skip_foreign(line.number, event.kind.as_deref().unwrap_or("no event_type"));
         return Ok(());
     }
     row.clear();
@@ -113,7 +113,7 @@ impl<'a> Event<'a> {
             match (key, scanner.kind()?) {
                 ("event", Kind::Object) if outer => self.object(scanner, false)?,
                 ("schema", Kind::Text) => self.schema = Some(scanner.text()?.into_owned()),
-                ("event_type", Kind::Text) => self.event_type = Some(scanner.text()?.into_owned()),
+                ("event_type", Kind::Text) => self.kind = Some(scanner.text()?.into_owned()),
                 ("agent_context", Kind::Object) => {
                     self.context = Some(scanner.clone());
                     scanner.skip()?;

@@ -29,6 +29,7 @@ pub fn write_mooncake(trace: &Trace, out: &mut dyn Write) -> Result<()> {
     super::write(trace, INFO.name, Packing::Plain, out, &Progress::default())
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "every writer starts alike, and some refuse a trace")]
 pub(super) fn start(trace: &Trace) -> Result<Box<dyn Rows + '_>> {
     Ok(Box::new(Lines::new(trace)))
 }

@@ -23,9 +23,9 @@ impl Packing {
     /// By the end of a file's name: `.gz` or `.zst`.
     #[must_use]
     pub fn of_name(name: &str) -> Self {
-        match name {
-            _ if name.ends_with(".gz") => Self::Gzip,
-            _ if name.ends_with(".zst") => Self::Zstd,
+        match std::path::Path::new(name).extension().and_then(|end| end.to_str()) {
+            Some("gz") => Self::Gzip,
+            Some("zst") => Self::Zstd,
             _ => Self::Plain,
         }
     }

@@ -1,6 +1,6 @@
-//! The frequency sketch of TinyLFU: a count-min sketch of 4-bit counters with halving.
+//! The frequency sketch of `TinyLFU`: a count-min sketch of 4-bit counters with halving.
 //!
-//! Einziger, Friedman, Manes, "TinyLFU: A Highly Efficient Cache Admission Policy", ACM ToS 2017. Rows and
+//! Einziger, Friedman, Manes, "`TinyLFU`: A Highly Efficient Cache Admission Policy", ACM `ToS` 2017. Rows and
 //! hash are those of the project's golden values; a block is hashed by its number in order of first
 //! appearance, never by its id, so that renaming ids changes nothing.
 

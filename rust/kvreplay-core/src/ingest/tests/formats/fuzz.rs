@@ -51,10 +51,7 @@ fn files() -> Vec<(&'static str, String)> {
             ],
         ),
     ];
-    lines
-        .iter()
-        .map(|(name, lines)| (*name, lines.iter().map(|line| format!("{line}\n")).collect()))
-        .collect()
+    lines.iter().map(|(name, lines)| (*name, lines.join("\n") + "\n")).collect()
 }
 
 fn options(n: u8) -> ReadOptions {

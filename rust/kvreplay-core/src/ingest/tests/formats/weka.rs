@@ -45,7 +45,7 @@ fn a_session_with_a_sub_agent() {
     codes.retain(|f| !["cumulative_rows", "session_reset"].contains(&f.0));
     assert_eq!(codes, [("local_scope", 4, Some(4), None)]);
     assert!(
-        detail(&trace, "local_scope").starts_with("1 sessions without a start of their own, begun together")
+        detail(&trace, "local_scope").starts_with("sessions without a start of their own: 1, begun together")
     );
 }
 
@@ -141,8 +141,8 @@ fn a_shared_prefix_of_tools_and_system() {
     let want = [
         vec![shared, shared | 1, first | 3],
         vec![shared, shared | 1, second | 9],
-        vec![agent, first | 91],
-        vec![agent, first | 91, first | 92],
+        vec![agent, first + 91],
+        vec![agent, first + 91, first + 92],
         vec![shared, shared | 1, first | 3, first | 4],
     ];
     assert_eq!(numbers(&trace), want);
