@@ -31,6 +31,13 @@ class Text:
 
     sources: list[str | BinaryIO]
 
+    def stop(self) -> None:
+        """Let a download that a reader waits for fail at once."""
+        for source in self.sources:
+            stop = getattr(source, "kvreplay_stop", None)
+            if stop is not None:
+                stop()
+
 
 @dataclass(frozen=True)
 class Parquet:

@@ -425,10 +425,12 @@ def read_trace(
         seed=seed,
     )
     match resolve(source):
-        case Text(sources):
+        case Text(sources) as text:
             if format in ("arrow", "native"):
                 _wrong_format(name_of(sources[0]), format, "it is not Parquet")
-            core = calls.run(lambda p: _core.read(sources, options, p), what="reading", hook=progress)
+            core = calls.run(
+                lambda p: _core.read(sources, options, p), what="reading", hook=progress, stop=text.stop
+            )
         case Stream(stream):
             if format not in _ARROW_FORMATS:
                 _wrong_format("", format, "rows in memory are Arrow")

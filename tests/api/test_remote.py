@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import http.server
+import signal
+import socket
+import subprocess
 import sys
 import threading
 import urllib.request
@@ -145,8 +148,26 @@ def test_a_reset_connection_is_an_error() -> None:
         kv.read_trace(Download("http://host/t.jsonl", 999, chunks()), block_tokens=16)
 
 
+def test_an_interrupt_does_not_wait_for_a_silent_server() -> None:
+    """The server accepts and says nothing, or stops in the middle; Ctrl-C ends the command at once."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n" + b'{"input_length": 16}\n'
+    for answer in (b"", head):
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            url = f"http://127.0.0.1:{listening.getsockname()[1]}/t.jsonl"
+            command = [sys.executable, "-m", "kvreplay", "inspect", url]
+            with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+                connection, _ = listening.accept()
+                with connection:
+                    connection.recv(1)
+                    connection.sendall(answer)
+                    running.send_signal(signal.SIGINT)
+                    out, err = running.communicate(timeout=30)
+        assert (running.returncode, out) == (130, b"")
+        assert b"Traceback" not in err
+
+
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "obstore", None)
+    monkeypatch.setattr("kvreplay.remote.find_spec", lambda _: None)
     with pytest.raises(
         kv.ConfigError, match=r"s3://bucket/t.jsonl: .* needs the extra kvreplay\[remote\]"
     ) as caught:
