@@ -64,7 +64,7 @@ def resolve(source: object) -> Text | Parquet | Stream:
         For what cannot be a source at all, a mixture, or a URL without the extra that reads it.
     """
     if hasattr(source, "__arrow_c_stream__"):
-        return Stream(source)
+        return Stream(_readable(source))
     if hasattr(source, "collect_batches") and hasattr(source, "collect_schema"):
         return Stream(_lazy_stream(source))
     if isinstance(source, list | tuple):
@@ -159,6 +159,17 @@ def _is_parquet(source: str | BinaryIO) -> bool:
     magic = source.read(4)
     source.seek(at)
     return magic == _PARQUET_MAGIC
+
+
+def _readable(table: Any) -> object:
+    """The table, by way of pyarrow where a column has Polars' type Null (nothing but missing values).
+
+    Polars hands such columns over with a buffer that Arrow does not know, and the core's reader refuses it.
+    """
+    schema = getattr(table, "schema", None)
+    if hasattr(table, "to_arrow") and hasattr(schema, "dtypes") and "Null" in str(schema.dtypes()):
+        return table.to_arrow()
+    return table
 
 
 def _lazy_stream(lazy: Any) -> object:
