@@ -162,14 +162,18 @@ def _is_parquet(source: str | BinaryIO) -> bool:
 
 
 def _readable(table: Any) -> object:
-    """The table, by way of pyarrow where a column has Polars' type Null (nothing but missing values).
+    """The table, with Polars' type Null (nothing but missing values, or empty lists) made a usual one.
 
     Polars hands such columns over with a buffer that Arrow does not know, and the core's reader refuses it.
     """
-    schema = getattr(table, "schema", None)
-    if hasattr(table, "to_arrow") and hasattr(schema, "dtypes") and "Null" in str(schema.dtypes()):
-        return table.to_arrow()
-    return table
+    schema: Any = getattr(table, "schema", None)
+    if not (hasattr(table, "with_columns") and hasattr(schema, "dtypes") and "Null" in str(schema.dtypes())):
+        return table
+    import polars as pl
+
+    usual = {pl.Null(): pl.String(), pl.List(pl.Null): pl.List(pl.UInt64)}
+    casts = [pl.col(name).cast(usual[kind]) for name, kind in schema.items() if kind in usual]
+    return table.with_columns(casts)
 
 
 def _lazy_stream(lazy: Any) -> object:
