@@ -16,7 +16,9 @@ BLOCK = 16
 
 
 def trace_of(rows: list[dict[str, Any]]) -> kv.Trace:
-    return kv.read_trace(pl.DataFrame(rows), block_tokens=BLOCK, time_unit="us", scope="global", tail="ceil")
+    types = {"session": pl.String} if "session" in rows[0] else {}
+    frame = pl.DataFrame(rows, schema_overrides=types)
+    return kv.read_trace(frame, block_tokens=BLOCK, time_unit="us", scope="global", tail="ceil")
 
 
 def row(time: int, path: list[int], session: str | None, tenant: str = "a", *, short: int = 0) -> dict[str, Any]:
@@ -45,7 +47,7 @@ def test_hits_are_split_by_who_held_the_blocks_last() -> None:
     assert result.summary["same_session_hit_tokens"] == 10
     assert result.summary["other_session_hit_tokens"] == 32 + 32 + 32
     assert result.groups.rows() == [
-        ("a", 3, 124, 74, 74, 50, 74 / 124, 2 / 3, 10, 64),
+        ("a", 3, 116, 74, 74, 42, 74 / 116, 2 / 3, 10, 64),
         ("b", 2, 64, 32, 32, 32, 0.5, 0.5, 0, 32),
     ]
 
@@ -129,7 +131,7 @@ def rows_of(steps: list[tuple[int, int, list[int], int]]) -> list[dict[str, Any]
         for label in labels:
             path.append((path[-1] if path else 0) * 3 + label + 1)
         path = path or [1]
-        session = None if short == 0 else f"s{which % 3}"
+        session = None if short == 0 and rows else f"s{which % 3}"
         rows.append(row(at * 7, path, session, f"t{keep % 2}", short=short))
     return rows
 
@@ -170,7 +172,8 @@ def test_the_split_equals_a_slow_one(
 
 @pytest.mark.parametrize("fill", ["write_through", "victim", "write_back"])
 def test_the_engine_is_said_and_changes_nothing(chats: kv.Trace, fill: str) -> None:
-    tiers = [kv.Tier("gpu", capacity=300), kv.Tier("cpu", capacity=900, fill=fill)]
+    first = chats.core.longest_path()  # a victim tier is a slice of the stack if every request fits above it
+    tiers = [kv.Tier("gpu", capacity=first), kv.Tier("cpu", capacity=3 * first, fill=fill)]
     fast = kv.replay(chats, tiers, per_request=True)
     slow = kv.replay(chats, tiers, per_request=True, events=True)
     assert fast.summary.pop("engine") == ("blocks" if fill == "write_back" else "stack")
