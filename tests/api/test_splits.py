@@ -21,7 +21,9 @@ def trace_of(rows: list[dict[str, Any]]) -> kv.Trace:
     return kv.read_trace(frame, block_tokens=BLOCK, time_unit="us", scope="global", tail="ceil")
 
 
-def row(time: int, path: list[int], session: str | None, tenant: str = "a", *, short: int = 0) -> dict[str, Any]:
+def row(
+    time: int, path: list[int], session: str | None, tenant: str = "a", *, short: int = 0
+) -> dict[str, Any]:
     return {
         "timestamp": time,
         "input_length": len(path) * BLOCK - short,
@@ -118,7 +120,9 @@ def test_windows_need_times_and_groups_need_columns() -> None:
 
 
 PATHS = st.lists(
-    st.tuples(st.integers(0, 30), st.integers(0, 5), st.lists(st.integers(0, 1), max_size=4), st.integers(0, 15)),
+    st.tuples(
+        st.integers(0, 30), st.integers(0, 5), st.lists(st.integers(0, 1), max_size=4), st.integers(0, 15)
+    ),
     min_size=1,
     max_size=30,
 )
@@ -233,7 +237,11 @@ def test_policies_side_by_side(chats: kv.Trace) -> None:
 def test_policies_in_a_report(chats: kv.Trace) -> None:
     tiers = [kv.Tier("gpu", capacity=100), kv.Tier("cpu", capacity=300)]
     report = kv.analyze(chats, tiers, policies=["arc", "fifo"], window="10m", group_by=[])
-    assert report.tables["policies"]["capacity_blocks"].unique(maintain_order=True).to_list() == [100, 300, 400]
+    assert report.tables["policies"]["capacity_blocks"].unique(maintain_order=True).to_list() == [
+        100,
+        300,
+        400,
+    ]
     assert report.tables["windows"]["requests"].sum() == len(chats)
     assert "groups" not in report.tables
     [line] = [line for line in report.verdict if line["code"] == "capacity_or_policy"]
@@ -246,6 +254,6 @@ def test_policies_in_a_report(chats: kv.Trace) -> None:
 def test_policies_and_splits_need_tiers(chats: kv.Trace) -> None:
     for options in ({"policies": ["arc"]}, {"window": "5m"}):
         with pytest.raises(kv.ConfigError, match="there is none"):
-            kv.analyze(chats, **options)  # type: ignore[arg-type]
+            kv.analyze(chats, **options)
     with pytest.raises(kv.ConfigError, match="nothing to compare"):
         compare_policies(chats, [], [5])

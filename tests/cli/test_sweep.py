@@ -101,7 +101,16 @@ sys.exit(command(sys.argv[1:]))
 def test_ctrl_c_ends_a_sweep_and_keeps_what_is_done(native: Path, tmp_path: Path) -> None:
     """The signal comes when the points of LRU, which share a pass, are done; the others run until stopped."""
     command = [sys.executable, "-c", ENDLESS, "sweep", str(native), "--store", str(tmp_path / "s")]
-    command += ["--policy", "lru", "--policy", "arc", "--capacity", "1000 blocks", "--capacity", "2000 blocks"]
+    command += [
+        "--policy",
+        "lru",
+        "--policy",
+        "arc",
+        "--capacity",
+        "1000 blocks",
+        "--capacity",
+        "2000 blocks",
+    ]
     done = subprocess.run(command, capture_output=True, check=False, text=True)
     assert (done.returncode, done.stdout) == (130, "")
     assert "Traceback" not in done.stderr

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SCHEMA = "replay/1"
 
 
-def command(
+def command(  # noqa: PLR0913 - every option of the command
     traces: o.Traces,
     tier: o.Tiers = None,
     mode: Annotated[

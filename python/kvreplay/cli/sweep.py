@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SCHEMA = "sweep/1"
 
 
-def command(
+def command(  # noqa: PLR0913 - every option of the command
     traces: o.Traces,
     policy: Annotated[
         list[str] | None,
@@ -25,7 +25,9 @@ def command(
     ] = None,
     capacity: Annotated[
         list[str] | None,
-        typer.Option(help='A capacity of the grid: "5000 blocks", "40GiB", "10%". Repeatable.', metavar="SIZE"),
+        typer.Option(
+            help='A capacity of the grid: "5000 blocks", "40GiB", "10%". Repeatable.', metavar="SIZE"
+        ),
     ] = None,
     admission: Annotated[
         list[str] | None,
@@ -103,9 +105,7 @@ def _write(frame: pl.DataFrame, trace: Trace, given: dict[str, Any], out: str) -
     keys = ("policy", "capacity", "admission", "tier", "mode", "unit", "kv_bytes_per_token", "last_token")
     spec = {"command": "sweep"} | {key: given[key] for key in (*keys, "full_blocks_only")}
     with new_file(out, overwrite=bool(given["overwrite"])) as beside:
-        files.write(
-            frame, beside, schema=SCHEMA, spec=files.spec_text(spec), trace_sha256=trace.core.sha256
-        )
+        files.write(frame, beside, schema=SCHEMA, spec=files.spec_text(spec), trace_sha256=trace.core.sha256)
 
 
 def _text(frame: pl.DataFrame, trace: Trace, width: int) -> str:
@@ -114,7 +114,9 @@ def _text(frame: pl.DataFrame, trace: Trace, width: int) -> str:
     rows = [["tiers", "hit tokens", "served", "stored", "dead"]]
     for _, point in frame.group_by("point", maintain_order=True):
         first = point.row(0, named=True)
-        rules = [first[key] for key, default in (("mode", "prefix"), ("unit", "block")) if first[key] != default]
+        rules = [
+            first[key] for key, default in (("mode", "prefix"), ("unit", "block")) if first[key] != default
+        ]
         rows.append(
             [
                 " ".join([first["tiers"], *rules]),

@@ -114,7 +114,8 @@ impl<'a> Sequences<'a> {
     /// Serves a request and returns the blocks it hits.
     fn serve(&mut self, request: &Request) -> u32 {
         self.trace.forest.path(request.node, &mut self.path);
-        let common = self.path.iter().take_while(|&&block| self.newest[block as usize] != NONE).count() as u32;
+        let common =
+            self.path.iter().take_while(|&&block| self.newest[block as usize] != NONE).count() as u32;
         let hit = common.min(request.limit_blocks);
         self.counters.count_request(request, hit);
         if common > 0 {

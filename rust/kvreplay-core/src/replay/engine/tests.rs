@@ -28,9 +28,11 @@ fn forests() -> impl Strategy<Value = Trace> {
                 let above = path.last().copied().unwrap_or(0);
                 path.push(above.wrapping_mul(5).wrapping_add(label + 1));
             }
-            tokens.push(
-                (path.len() as u32 * BLOCK_TOKENS).saturating_sub(if path.is_empty() { 0 } else { partial }),
-            );
+            tokens.push((path.len() as u32 * BLOCK_TOKENS).saturating_sub(if path.is_empty() {
+                0
+            } else {
+                partial
+            }));
             paths.push(path);
         }
         trace_of(&paths, &tokens, BLOCK_TOKENS)
@@ -109,11 +111,8 @@ fn a_growing_hierarchy_is_answered_by_the_stack_and_anything_else_is_not() {
     assert_eq!(engine_of(&object), Engine::Blocks);
     let opt = TierSpec { policy: "opt".to_owned(), ..TierSpec::new("t", 3) };
     assert_eq!(engine_of(&ReplaySpec::new(vec![opt])), Engine::Future);
-    let spelled = TierSpec {
-        policy: " lru( ) ".to_owned(),
-        admission: "always()".to_owned(),
-        ..TierSpec::new("t", 3)
-    };
+    let spelled =
+        TierSpec { policy: " lru( ) ".to_owned(), admission: "always()".to_owned(), ..TierSpec::new("t", 3) };
     assert_eq!(engine_of(&ReplaySpec::new(vec![spelled])), Engine::Stack);
 }
 
