@@ -37,7 +37,7 @@ test-rust:
 	cargo test --workspace --exclude kvreplay-py --quiet
 
 test-python: dev
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(JOBS)
 
 lint: dev ## Check format, lints, types, import directions and the stub
 	cargo fmt --check

@@ -116,4 +116,5 @@ def unknown(what: str, name: str, known: list[str]) -> ConfigError:
 
     near = get_close_matches(name, known, n=1)
     guess = f"did you mean {near[0]}? " if near else ""
-    return ConfigError(f"unknown {what} {name!r}", hint=f"{guess}known: {', '.join(known)}")
+    listed = f"known: {', '.join(known)}" if known else "there is none here"
+    return ConfigError(f"unknown {what} {name!r}", hint=f"{guess}{listed}")

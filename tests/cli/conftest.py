@@ -32,6 +32,10 @@ class Run(Protocol):
     def __call__(self, *arguments: object) -> Done: ...
 
 
+class Spawn(Protocol):
+    def __call__(self, *arguments: object, stdin: bytes) -> Done: ...
+
+
 @pytest.fixture
 def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     """Run a command in this process, 80 columns wide."""
@@ -50,21 +54,19 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> I
 
 
 @pytest.fixture
-def spawn() -> Run:
-    """Run a command as a process of its own."""
+def spawn() -> Spawn:
+    """Run a command as a process of its own, with something on its standard input."""
 
-    def call(*arguments: object) -> Done:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("KVREPLAY_")} | {
-            "COLUMNS": "80"
-        }
+    def call(*arguments: object, stdin: bytes) -> Done:
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("KVREPLAY_")}
         done = subprocess.run(
             [sys.executable, "-m", "kvreplay", *map(str, arguments)],
             capture_output=True,
             check=False,
-            env=environment,
-            text=True,
+            env=environment | {"COLUMNS": "80"},
+            input=stdin,
         )
-        return Done(done.returncode, done.stdout, done.stderr)
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return call
 

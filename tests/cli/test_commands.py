@@ -16,7 +16,7 @@ import kvreplay as kv
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cli.conftest import Run
+    from tests.cli.conftest import Run, Spawn
 
 TIERS = ["--tier", "gpu=1000 blocks", "--tier", "cpu=20%,fill=victim"]
 
@@ -174,6 +174,18 @@ def test_several_files(run: Run, native: Path, tmp_path: Path) -> None:
     two = json.loads(run("analyze", tmp_path / "a.jsonl", tmp_path / "b.jsonl", "--json").out)
     assert one["ratios"] == two["ratios"]
     assert one["trace"]["sha256"] == two["trace"]["sha256"]
+
+
+def test_standard_input(run: Run, spawn: Spawn, native: Path, tmp_path: Path) -> None:
+    run("convert", native, tmp_path / "t.jsonl")
+    text = (tmp_path / "t.jsonl").read_bytes()
+    want = run("analyze", tmp_path / "t.jsonl", "--json").out
+    for data in (text, gzip.compress(text)):
+        done = spawn("analyze", "-", "--json", stdin=data)
+        assert (done.code, done.out) == (0, want)
+    done = spawn("analyze", "-", stdin=b"")
+    assert (done.code, done.out) == (3, "")
+    assert "error: " in done.err
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -15,8 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "traces" / "multi_turn.jsonl"
 
-# One worker builds the wheel for all of them.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
+pytestmark = pytest.mark.slow
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -36,9 +36,17 @@ def maturin(*arguments: str | Path) -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The release wheel; cargo has the extension already when `make build` has run."""
-    out = tmp_path_factory.mktemp("wheel")
-    maturin("build", "--release", "--locked", "--quiet", "--out", out)
+    """The release wheel; cargo has the extension already when `make build` has run.
+
+    Workers of one test run share it: two builds at once would take each other's files away.
+    """
+    base = tmp_path_factory.getbasetemp()
+    out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "wheel"
+    out.mkdir(exist_ok=True)
+    with (out / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not list(out.glob("kvreplay-*.whl")):
+            maturin("build", "--release", "--locked", "--quiet", "--out", out)
     (path,) = out.glob("kvreplay-*.whl")
     return path
 

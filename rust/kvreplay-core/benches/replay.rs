@@ -1,7 +1,8 @@
 //! Block references per second of every policy on a generated trace, one tier, both modes.
 //!
 //! `cargo bench --bench replay` prints criterion's wall times; set `KVREPLAY_BENCH_CPU=all` (or a policy's name)
-//! for CPU seconds, which neighbours on the same cores disturb less.
+//! for CPU seconds, which neighbours on the same cores disturb less, and `KVREPLAY_BENCH_TRACE` to the path of
+//! a Mooncake-style JSONL file with `KVREPLAY_BENCH_CAPACITY` blocks to replay that one instead.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use kvreplay_core::hierarchy::TierSpec;
@@ -49,6 +50,23 @@ fn trace(requests: usize) -> Trace {
     Trace::new(forest, ids, columns, 16, Tail::Floor, Origin::default(), Quality::default())
 }
 
+/// A Mooncake-style file of plain rows; benchmarks take no malformed ones.
+fn read(file: &str) -> Trace {
+    let (mut builder, mut columns) = (ForestBuilder::new(), Requests::default());
+    let text = std::fs::read_to_string(file).expect("the trace can be read");
+    for line in text.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).expect("a row is JSON");
+        let ids =
+            row["hash_ids"].as_array().expect("a row has ids").iter().filter_map(serde_json::Value::as_u64);
+        columns.node.push(builder.push(0, &ids.collect::<Vec<_>>(), Kinds::Numbers).unwrap());
+        columns.input_tokens.push(row["input_length"].as_u64().unwrap_or(0) as u32);
+        columns.output_tokens.push(1);
+        columns.arrival_us.get_or_insert_default().push(row["timestamp"].as_i64().unwrap_or(0) * 1000);
+    }
+    let (forest, ids) = builder.finish();
+    Trace::new(forest, ids, columns, 512, Tail::Ceil, Origin::default(), Quality::default())
+}
+
 fn cpu_seconds() -> f64 {
     // utime and stime of this process, in clock ticks of 10 ms on Linux.
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -65,9 +83,10 @@ fn cpu_seconds() -> f64 {
 }
 
 fn policies(c: &mut Criterion) {
-    let trace = trace(100_000);
+    let trace = std::env::var("KVREPLAY_BENCH_TRACE").map_or_else(|_| trace(100_000), |file| read(&file));
     let totals = trace.totals();
-    let capacity = u64::from(trace.forest.blocks()) / 16;
+    let capacity = std::env::var("KVREPLAY_BENCH_CAPACITY").ok().and_then(|blocks| blocks.parse().ok());
+    let capacity = capacity.unwrap_or(u64::from(trace.forest.blocks()) / 16);
     let cpu = std::env::var("KVREPLAY_BENCH_CPU").ok();
     eprintln!(
         "{} block references, {} distinct, {capacity} blocks",
@@ -91,7 +110,8 @@ fn policies(c: &mut Criterion) {
                 }
                 let hits = run();
                 let before = cpu_seconds();
-                let runs = 8;
+                let runs =
+                    std::env::var("KVREPLAY_BENCH_RUNS").ok().and_then(|n| n.parse().ok()).unwrap_or(8_u32);
                 for _ in 0..runs {
                     assert_eq!(run(), hits);
                 }

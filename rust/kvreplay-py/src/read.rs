@@ -106,6 +106,7 @@ fn source(object: &Bound<'_, PyAny>) -> PyResult<Source> {
     sources, *, format, block_tokens, tail, time_unit, scope, namespace, strict, columns, progress = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of the Python call")]
+#[expect(clippy::needless_pass_by_value, reason = "pyo3 hands over owned lists")]
 pub(crate) fn read(
     py: Python<'_>,
     sources: Vec<Bound<'_, PyAny>>,

@@ -157,7 +157,7 @@ mod tests {
     }
 
     fn offer(block: u32, now_us: i64) -> Offer {
-        Offer { block, path_units: 1, rival: None, now_us: Some(now_us) }
+        Offer { block, depth_units: 1, path_units: 1, rival: None, now_us: Some(now_us) }
     }
 
     #[test]

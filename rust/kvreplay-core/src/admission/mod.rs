@@ -5,6 +5,7 @@
 //! tier's, not the filter's (`semantics.md` section 6).
 
 mod always;
+mod cost;
 mod doubling;
 mod min_count;
 mod min_prefix_depth;
@@ -20,6 +21,8 @@ pub use registry::{BuildFn, FILTERS, FilterInfo, build};
 pub struct Offer {
     /// The block (chunk).
     pub block: u32,
+    /// Its place on its path, from 1.
+    pub depth_units: u32,
     /// Blocks (chunks) on the path it is offered with; a block handed down on eviction: its own depth.
     pub path_units: u32,
     /// The block that the tier's policy would look at first to make room, if the tier is full.

@@ -1,6 +1,6 @@
 //! The one list of admission filters.
 
-use super::{Filter, always, doubling, min_count, min_prefix_depth, second_touch, sketch};
+use super::{Filter, always, cost, doubling, min_count, min_prefix_depth, second_touch, sketch};
 use crate::error::Result;
 use crate::policy::Build;
 use crate::policy::spec::{Args, Param, Spec, unknown};
@@ -31,6 +31,7 @@ pub const FILTERS: &[FilterInfo] = &[
     sketch::INFO,
     second_touch::INFO,
     min_prefix_depth::INFO,
+    cost::INFO,
 ];
 
 /// Builds the filter a spec names.

@@ -51,3 +51,18 @@ impl Filter for SketchFilter {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Filter, Offer, Sketch, SketchFilter};
+
+    #[test]
+    fn a_block_must_be_ahead_of_the_victim_once_the_tier_is_full() {
+        let mut filter = SketchFilter { sketch: Sketch::new(100), margin: 2, min_count: 1 };
+        let offer = |block, rival| Offer { block, depth_units: 1, path_units: 1, rival, now_us: None };
+        // Counts: 7 is offered once while there is room; 8 must get to 3.
+        assert!(filter.admits(&offer(7, None)));
+        let passes: Vec<bool> = (0..4).map(|_| filter.admits(&offer(8, Some(7)))).collect();
+        assert_eq!(passes, [false, false, true, true]);
+    }
+}

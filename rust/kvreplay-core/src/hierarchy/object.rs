@@ -35,7 +35,7 @@ impl Hierarchy<'_> {
     fn filtered_accesses(&mut self, request: &Request, hits: &mut Vec<bool>, moves: &mut Vec<Move>) {
         let tier = &mut self.tiers[0];
         let path = &self.paths[0];
-        for &block in &path.list {
+        for (position, &block) in path.list.iter().enumerate() {
             let hit = tier.room.holds(block);
             hits.push(hit);
             if hit {
@@ -44,7 +44,13 @@ impl Hierarchy<'_> {
             }
             let wants_rival = tier.filter.wants_rival() && tier.room.is_full();
             let rival = if wants_rival { tier.policy.candidate(&tier.room) } else { None };
-            let offer = Offer { block, path_units: path.units, rival, now_us: request.now_us };
+            let offer = Offer {
+                block,
+                depth_units: position as u32 + 1,
+                path_units: path.units,
+                rival,
+                now_us: request.now_us,
+            };
             if !tier.filter.admits(&offer) {
                 tier.ledger.counters.rejected_filter += 1;
                 self.scratch.rejected.push(block);

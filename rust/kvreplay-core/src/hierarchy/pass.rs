@@ -129,7 +129,13 @@ impl Hierarchy<'_> {
                 continue;
             }
             tier.ledger.counters.offered += 1;
-            let offer = Offer { block, path_units: path.units, rival, now_us: request.now_us };
+            let offer = Offer {
+                block,
+                depth_units: position + 1,
+                path_units: path.units,
+                rival,
+                now_us: request.now_us,
+            };
             verdicts[position as usize] = if tier.filter.admits(&offer) {
                 Verdict::Admitted
             } else {
@@ -203,8 +209,14 @@ impl Hierarchy<'_> {
         tier.ledger.counters.offered += 1;
         let wants_rival = tier.filter.wants_rival() && tier.room.is_full();
         let rival = if wants_rival { tier.policy.candidate(&tier.room) } else { None };
-        let path_units = tier.room.topology().depth(unit);
-        let admitted = tier.filter.admits(&Offer { block: unit, path_units, rival, now_us: request.now_us });
+        let depth_units = tier.room.topology().depth(unit);
+        let admitted = tier.filter.admits(&Offer {
+            block: unit,
+            depth_units,
+            path_units: depth_units,
+            rival,
+            now_us: request.now_us,
+        });
         let counters = &mut tier.ledger.counters;
         if !admitted {
             counters.rejected_filter += 1;

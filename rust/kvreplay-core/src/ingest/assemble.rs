@@ -1,11 +1,15 @@
 //! From accepted rows to a trace: what only shows when all rows are there.
 
+use super::delta;
 use super::fields::COLUMN_ORDER;
 use super::lengths;
+use super::links;
 use super::notes::Notes;
+use super::options::{ReadOptions, SessionRows};
 use super::order;
 use super::rows::{RowSink, Rows};
 use super::sessions::{self, Settled};
+use super::starts::{self, NO_OWNER};
 use crate::error::{Error, Result};
 use crate::trace::{
     Column, Forest, Id, IdTable, NO_CODE, Node, Origin, Requests, Trace, find_rekeyed, reintern,
@@ -17,22 +21,34 @@ use std::collections::{BTreeSet, HashSet};
 /// # Errors
 /// `no_rows` when nothing usable was read; the findings that make a trace unusable; under `strict` the
 /// first row that would be rejected or repaired.
-pub(super) fn finish(sink: RowSink, format: &str) -> Result<Trace> {
+pub(super) fn finish(mut sink: RowSink, format: &str) -> Result<Trace> {
     if !sink.notes.is_stopped() && (sink.rejected_rows > 0 || !sink.rows.node.is_empty()) {
         sink.check_names()?;
     }
+    sink.finish_notes();
     let RowSink {
-        options, mut rows, builder, mut notes, namespaces, namespace_columns, rejected_rows, ..
+        options,
+        hints,
+        mut rows,
+        builder,
+        mut notes,
+        namespaces,
+        namespace_columns,
+        rejected_rows,
+        unhashed_rows,
+        ..
     } = sink;
     if rows.node.is_empty() {
         notes.stopped()?;
-        return Err(no_rows(&notes, rejected_rows));
+        return Err(no_rows(&notes, rejected_rows, unhashed_rows));
     }
     let mut origin = origin(format, rejected_rows, &rows, &namespaces, &namespace_columns);
     pad_columns(&mut rows);
+    links::connect(&mut rows, &mut notes);
     let (mut forest, mut ids) = builder.finish();
-    let dropped = drop_untimed(&mut rows, &mut origin, &mut notes);
-    let settled = lengths::settle(&mut rows, &forest, &options, &mut notes);
+    let repeated = hints.repeats && drop_repeats(&mut rows, &mut notes);
+    let dropped = drop_untimed(&mut rows, &mut origin, &mut notes) || repeated;
+    let settled = lengths::settle(&mut rows, &forest, &options, &hints, &mut notes);
     let lengths = match settled {
         // Without its last rows a trace may not show its block size; the row that ended it is the answer.
         Err(error) => return Err(notes.stopped().err().unwrap_or_else(|| notes.at(error, None))),
@@ -44,9 +60,14 @@ pub(super) fn finish(sink: RowSink, format: &str) -> Result<Trace> {
             origin.namespaces = namespaces_in(&forest);
         }
     }
+    if options.session_rows == SessionRows::Delta {
+        (forest, ids) = delta::concatenate(&mut rows, &forest, &ids, &lengths, &mut notes)?;
+    }
     origin.chained = check_chains(&rows, &forest, &ids, &mut notes);
-    let mut arrival_us = arrivals(&rows, options.time_unit, &mut notes)?;
-    let order = arrival_us.as_mut().and_then(|times| order::settle(times, &rows.places, &mut notes));
+    let mut arrival_us = arrivals(&rows, &options, &mut notes)?;
+    let one_clock = hints.dates || !rows.owners.is_empty();
+    let order =
+        arrival_us.as_mut().and_then(|times| order::settle(times, one_clock, &rows.places, &mut notes));
     let Rows { node, input_tokens, output_tokens, block_tokens, places, columns, .. } = rows;
     let mut requests = Requests {
         node,
@@ -63,12 +84,19 @@ pub(super) fn finish(sink: RowSink, format: &str) -> Result<Trace> {
     let settled = Settled { requests: &requests, forest: &forest, order: order.as_deref(), places: &places };
     settled.duplicates(&mut notes);
     settled.skew(&mut notes);
-    settled.turns(&mut notes);
+    if options.session_rows != SessionRows::Delta {
+        settled.turns(&mut notes);
+    }
     notes.stopped()?;
     Ok(Trace::new(forest, ids, requests, lengths.block_tokens, lengths.tail, origin, notes.finish()))
 }
 
-fn no_rows(notes: &Notes, rejected_rows: u64) -> Error {
+fn no_rows(notes: &Notes, rejected_rows: u64, unhashed_rows: u64) -> Error {
+    if let Some((place, _)) =
+        notes.first_error().filter(|_| unhashed_rows == rejected_rows && rejected_rows > 0)
+    {
+        return notes.at(super::length_only::no_blocks(), Some(place));
+    }
     let hint = "see the fields of the formats with kvreplay list formats";
     match notes.first_error() {
         None if notes.has("foreign_rows") => {
@@ -118,6 +146,9 @@ fn pad_columns(rows: &mut Rows) {
     if !rows.block_tokens.is_empty() {
         rows.block_tokens.resize(rows.node.len(), 0);
     }
+    if !rows.owners.is_empty() {
+        rows.owners.resize(rows.node.len(), NO_OWNER);
+    }
 }
 
 /// In a trace with times, rows without one cannot be placed.
@@ -130,6 +161,50 @@ fn drop_untimed(rows: &mut Rows, origin: &mut Origin, notes: &mut Notes) -> bool
     let Some(&first) = missing.first() else { return false };
     notes.defer("time_missing", missing.len() as u64, Some(rows.places.get(first)), Some("time"));
     origin.rejected_rows += missing.len() as u64;
+    keep_rows(rows, &keep);
+    true
+}
+
+/// Keeps the earliest row of every request, where a request that is listed again is the same one.
+fn drop_repeats(rows: &mut Rows, notes: &mut Notes) -> bool {
+    let Some(ids) = rows.columns.iter().find(|column| column.name == "request_id") else { return false };
+    let mut earliest = vec![None::<u32>; ids.texts.len()];
+    let mut again = 0;
+    let mut first = None;
+    for row in 0..rows.node.len() as u32 {
+        let code = ids.codes[row as usize];
+        if code == NO_CODE {
+            continue;
+        }
+        let known = &mut earliest[code as usize];
+        let later = match *known {
+            Some(before) if rows.times.earlier(row, before) => known.replace(row),
+            Some(_) => Some(row),
+            None => {
+                *known = Some(row);
+                None
+            }
+        };
+        if let Some(row) = later {
+            again += 1;
+            first = Some(first.map_or(row, |first: u32| first.min(row)));
+        }
+    }
+    let Some(first) = first else { return false };
+    let place = Some(rows.places.get(first));
+    notes.mention("foreign_rows", again, place, ids.get(first as usize));
+    notes.also("foreign_rows", &format!("{again} repeat a request that was listed earlier"));
+    let is_kept = |&row: &u32| {
+        let code = ids.codes[row as usize];
+        code == NO_CODE || earliest[code as usize] == Some(row)
+    };
+    let keep: Vec<u32> = (0..rows.node.len() as u32).filter(is_kept).collect();
+    keep_rows(rows, &keep);
+    true
+}
+
+/// Keeps the rows `keep` (ascending) alone.
+fn keep_rows(rows: &mut Rows, keep: &[u32]) {
     let pick = |values: &[u32]| keep.iter().map(|&row| values[row as usize]).collect::<Vec<_>>();
     rows.node = keep.iter().map(|&row| rows.node[row as usize]).collect();
     rows.input_tokens = pick(&rows.input_tokens);
@@ -137,10 +212,12 @@ fn drop_untimed(rows: &mut Rows, origin: &mut Origin, notes: &mut Notes) -> bool
     if !rows.block_tokens.is_empty() {
         rows.block_tokens = pick(&rows.block_tokens);
     }
-    rows.columns = rows.columns.iter().map(|column| column.pick(&keep)).collect();
-    rows.places = rows.places.pick(&keep);
-    rows.times.keep(&keep);
-    true
+    if !rows.owners.is_empty() {
+        rows.owners = pick(&rows.owners);
+    }
+    rows.columns = rows.columns.iter().map(|column| column.pick(keep)).collect();
+    rows.places = rows.places.pick(keep);
+    rows.times.keep(keep);
 }
 
 /// Notes ids below two parents and ids that repeat on a path; `true` when there are none.
@@ -187,8 +264,20 @@ fn repeats(forest: &Forest, ids: &IdTable) -> Vec<u32> {
     out
 }
 
-fn arrivals(rows: &Rows, unit: Option<super::TimeUnit>, notes: &mut Notes) -> Result<Option<Vec<i64>>> {
-    if rows.times.any() { rows.times.micros(unit, &rows.places, notes).map(Some) } else { Ok(None) }
+/// Arrivals in file order, sessions on clocks of their own begun as the caller says.
+fn arrivals(rows: &Rows, options: &ReadOptions, notes: &mut Notes) -> Result<Option<Vec<i64>>> {
+    if !rows.times.any() {
+        return Ok(None);
+    }
+    let mut times_us = rows.times.micros(options.time_unit, &rows.places, notes)?;
+    if let Some(said) = starts::place(&mut times_us, &rows.owners, &options.sessions)? {
+        let local = notes.has("local_scope");
+        if !local && !notes.has("time_unit_inferred") {
+            notes.mention("time_unit_inferred", 1, Some(rows.places.get(0)), Some("delays"));
+        }
+        notes.also(if local { "local_scope" } else { "time_unit_inferred" }, &said);
+    }
+    Ok(Some(times_us))
 }
 
 /// Columns with a value, chats in our terms, in the order users see.

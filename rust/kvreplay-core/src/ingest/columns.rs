@@ -203,6 +203,15 @@ impl ColumnReader {
                         self.row.set_group(group, rank, Some(&text(values, at)));
                     }
                 }
+                (Field::Raw { column: group, rank }, column) if holds(column, at) => {
+                    let value = written(column, at);
+                    self.row.set_group(group, rank, value.as_deref());
+                }
+                (Field::Media, column) if holds(column, at) => {
+                    let value = written(column, at);
+                    let none = |text: &str| matches!(text, "" | "0" | "false" | "[]" | "{}");
+                    self.row.has_media |= value.is_some_and(|text| !none(&text));
+                }
                 (Field::Scope, BatchColumn::Scalars { values: Values::Text(values), validity }) => {
                     self.row.local_scope = validity.get(at) && values[at] == "local";
                 }
@@ -215,6 +224,17 @@ impl ColumnReader {
 fn holds(column: BatchColumn<'_>, at: usize) -> bool {
     match column {
         BatchColumn::Scalars { validity, .. } | BatchColumn::Lists { validity, .. } => validity.get(at),
+    }
+}
+
+/// A value of any shape as a text; `None` for an empty list.
+fn written(column: BatchColumn<'_>, at: usize) -> Option<Cow<'_, str>> {
+    match column {
+        BatchColumn::Scalars { values, .. } => Some(text(values, at)),
+        BatchColumn::Lists { offsets, values, .. } => {
+            let all: Vec<Cow<'_, str>> = (offsets[at]..offsets[at + 1]).map(|i| text(values, i)).collect();
+            (!all.is_empty()).then(|| Cow::Owned(all.join(",")))
+        }
     }
 }
 
@@ -253,8 +273,8 @@ fn slot_value(
     row: &mut Row,
 ) -> std::result::Result<(), Problem> {
     match (slot, column) {
-        (Slot::HashIds | Slot::RunStart | Slot::RunLength, column) => {
-            row.has_path = true;
+        (Slot::HashIds | Slot::RunStart | Slot::RunLength | Slot::TokenIds, column) => {
+            row.set_listed(slot, true);
             let list = row.list(slot);
             path(slot, column, at, list)
         }
@@ -267,6 +287,12 @@ fn slot_value(
             };
             row.time =
                 Some(time.map_err(|code| Problem::new(code, slot.name(), text(values, at).as_bytes()))?);
+            Ok(())
+        }
+        (Slot::Delay, BatchColumn::Scalars { values, .. }) => {
+            let delay_us = number_of(values, at).map_or(Err("bad_type"), |n| row::delay_us(n, unit));
+            let named = |code| Problem::new(code, slot.name(), text(values, at).as_bytes());
+            row.delay_us = Some(delay_us.map_err(named)?);
             Ok(())
         }
         (_, BatchColumn::Scalars { values, .. }) => {

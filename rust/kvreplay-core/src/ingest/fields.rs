@@ -10,14 +10,20 @@ pub(crate) enum Ours {
     RunStart,
     RunLength,
     BlockTokens,
+    /// Tokens of the prompt, to be hashed into blocks.
+    TokenIds,
+    /// Time after the turn before (closed loop).
+    Delay,
     /// `local` or `global`: whose ids may be compared.
     Scope,
     /// A group column of this name.
     Group(&'static str),
+    /// A group column whose values may be lists or objects; they are kept as they are written.
+    Raw(&'static str),
+    /// Says that the prompt holds images or other media.
+    Media,
     /// Marks a row that may be no request: a header, an event.
     Kind,
-    /// Known, and of no use for a replay.
-    Unused,
 }
 
 /// Our names that a caller may map, with what they are.
@@ -29,6 +35,8 @@ const OUR_NAMES: &[(&str, Ours)] = &[
     ("run_start", Ours::RunStart),
     ("run_length", Ours::RunLength),
     ("block_tokens", Ours::BlockTokens),
+    ("token_ids", Ours::TokenIds),
+    ("delay", Ours::Delay),
     ("request_id", Ours::Group("request_id")),
     ("session", Ours::Group("session")),
     ("parent", Ours::Group("parent")),
@@ -39,6 +47,7 @@ const OUR_NAMES: &[(&str, Ours)] = &[
     ("kv_dtype", Ours::Group("kv_dtype")),
     ("lora", Ours::Group("lora")),
     ("salt", Ours::Group("salt")),
+    ("extra_keys", Ours::Raw("extra_keys")),
     ("trace_id", Ours::Group("trace_id")),
     ("play_id", Ours::Group("play_id")),
     ("observed_cached_tokens", Ours::Group("observed_cached_tokens")),
@@ -63,30 +72,47 @@ const ALIASES: &[(&str, Ours)] = &[
     ("arrival_time_ms", Ours::Time),
     ("arrival_time_ns", Ours::Time),
     ("timestamp_start_unix_ms", Ours::Time),
+    ("request_received_ms", Ours::Time),
     ("not_before_ms", Ours::Time),
     ("ts", Ours::Time),
     ("t", Ours::Time),
+    ("TIMESTAMP", Ours::Time),
+    ("Timestamp", Ours::Time),
     ("input_length", Ours::InputTokens),
     ("input_tokens", Ours::InputTokens),
     ("prompt_tokens", Ours::InputTokens),
     ("in", Ours::InputTokens),
+    ("seq_len", Ours::InputTokens),
+    ("input_toks", Ours::InputTokens),
+    ("ContextTokens", Ours::InputTokens),
+    ("Request tokens", Ours::InputTokens),
     ("output_length", Ours::OutputTokens),
     ("output_tokens", Ours::OutputTokens),
     ("completion_tokens", Ours::OutputTokens),
     ("out", Ours::OutputTokens),
+    ("output_toks", Ours::OutputTokens),
+    ("GeneratedTokens", Ours::OutputTokens),
+    ("Response tokens", Ours::OutputTokens),
     ("hash_ids", Ours::HashIds),
     ("block_hashes", Ours::HashIds),
     ("total_hashes", Ours::HashIds),
     ("input_sequence_hashes", Ours::HashIds),
+    ("chunk_hashes", Ours::HashIds),
+    ("token_ids", Ours::TokenIds),
+    ("prompt_token_ids", Ours::TokenIds),
+    ("input_token_ids", Ours::TokenIds),
+    ("input_tok_ids", Ours::TokenIds),
     ("run_start", Ours::RunStart),
     ("run_length", Ours::RunLength),
     ("block_size", Ours::BlockTokens),
     ("block_tokens", Ours::BlockTokens),
     ("trace_block_size", Ours::BlockTokens),
+    ("chunk_size", Ours::BlockTokens),
     ("hash_id_scope", Ours::Scope),
     ("session_id", Ours::Group("session")),
     ("session", Ours::Group("session")),
     ("conversation_id", Ours::Group("session")),
+    ("Session ID", Ours::Group("session")),
     ("chat_id", Ours::Group("chat_id")),
     ("parent_chat_id", Ours::Group("parent")),
     ("parent_request_id", Ours::Group("parent")),
@@ -98,6 +124,7 @@ const ALIASES: &[(&str, Ours)] = &[
     ("tenant_id", Ours::Group("tenant")),
     ("model", Ours::Group("model")),
     ("model_name", Ours::Group("model")),
+    ("Model", Ours::Group("model")),
     ("revision", Ours::Group("revision")),
     ("model_revision", Ours::Group("revision")),
     ("kv_dtype", Ours::Group("kv_dtype")),
@@ -111,8 +138,22 @@ const ALIASES: &[(&str, Ours)] = &[
     ("play_id", Ours::Group("play_id")),
     ("schema", Ours::Kind),
     ("event_type", Ours::Kind),
-    ("delay", Ours::Unused),
-    ("delay_ms", Ours::Unused),
+    ("extra_keys", Ours::Raw("extra_keys")),
+    ("mm_hashes", Ours::Raw("extra_keys")),
+    ("observed_cached_tokens", Ours::Group("observed_cached_tokens")),
+    ("cached_tokens", Ours::Group("observed_cached_tokens")),
+    ("observed_ttft", Ours::Group("observed_ttft")),
+    ("ttft_ms", Ours::Group("observed_ttft")),
+    ("delay", Ours::Delay),
+    ("delay_ms", Ours::Delay),
+    ("images", Ours::Media),
+    ("image", Ours::Media),
+    ("image_urls", Ours::Media),
+    ("num_images", Ours::Media),
+    ("image_count", Ours::Media),
+    ("has_image", Ours::Media),
+    ("multimodal", Ours::Media),
+    ("multi_modal_data", Ours::Media),
 ];
 
 /// Columns in the order they come out; others follow by name.
@@ -127,6 +168,7 @@ pub(crate) const COLUMN_ORDER: &[&str] = &[
     "kv_dtype",
     "lora",
     "salt",
+    "extra_keys",
     "trace_id",
     "play_id",
     "observed_cached_tokens",
@@ -166,4 +208,17 @@ pub(crate) fn looks_like_header<'a>(
         known += u32::from(resolve(name, mapping).is_some());
     }
     known >= 2
+}
+
+/// The names under which a file may keep a field.
+pub(crate) fn names_of(what: Ours, mapping: &[(String, String)]) -> Vec<&str> {
+    let mapped: Vec<&str> = mapping
+        .iter()
+        .filter(|(ours, _)| by_our_name(ours) == Some(what))
+        .map(|(_, theirs)| theirs.as_str())
+        .collect();
+    if !mapped.is_empty() {
+        return mapped;
+    }
+    ALIASES.iter().filter(|(_, ours)| *ours == what).map(|&(name, _)| name).collect()
 }

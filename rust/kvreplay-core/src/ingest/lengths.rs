@@ -1,6 +1,7 @@
 //! Block sizes, the tail convention, and paths that do not fit their input length.
 
 use super::fit::{self, Fit, Found};
+use super::hints::Hints;
 use super::notes::{Notes, Place};
 use super::options::ReadOptions;
 use super::rows::Rows;
@@ -30,11 +31,12 @@ pub(crate) fn settle(
     rows: &mut Rows,
     forest: &Forest,
     options: &ReadOptions,
+    hints: &Hints,
     notes: &mut Notes,
 ) -> Result<Lengths> {
-    let size = Size::of(rows, forest, options, notes)?;
+    let size = Size::of(rows, forest, options, hints, notes)?;
     size.fill_missing(rows, forest, notes);
-    let tail = options.tail.unwrap_or_else(|| size.tail(rows, forest));
+    let tail = options.tail.or(hints.tail).unwrap_or_else(|| size.tail(rows, forest));
     let cut = size.check_paths(rows, forest, tail, notes);
     let block_tokens = size.settle_columns(rows, notes);
     Ok(Lengths { block_tokens, tail, cut })
@@ -46,7 +48,13 @@ struct Size {
 }
 
 impl Size {
-    fn of(rows: &Rows, forest: &Forest, options: &ReadOptions, notes: &mut Notes) -> Result<Self> {
+    fn of(
+        rows: &Rows,
+        forest: &Forest,
+        options: &ReadOptions,
+        hints: &Hints,
+        notes: &mut Notes,
+    ) -> Result<Self> {
         let mut evidence = Fit::default();
         let mut any_unstated = false;
         for row in 0..rows.node.len() {
@@ -72,7 +80,10 @@ impl Size {
             refuse_contradiction(rows, forest, &evidence, given, options.tail)?;
             return Ok(Self { unstated: given });
         }
-        let found = infer(rows, forest, &evidence, options.tail)?;
+        let found = match hints.size(&evidence) {
+            Some(found) => found,
+            None => infer(rows, forest, &evidence, options.tail)?,
+        };
         let first = (0..rows.node.len()).find(|&row| rows.block_tokens.get(row).copied().unwrap_or(0) == 0);
         let place = first.map(|row| rows.places.get(row as u32));
         notes.mention("block_tokens_inferred", 1, place, Some(&found.block_tokens.to_string()));

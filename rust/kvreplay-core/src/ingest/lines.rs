@@ -55,6 +55,13 @@ pub(crate) struct Line<'a> {
     pub(crate) ended: bool,
 }
 
+impl Line<'_> {
+    /// The beginning of the line, for messages.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes[..self.end.min(100)]).into_owned()
+    }
+}
+
 /// Calls `each` for every line that is not blank.
 ///
 /// # Errors

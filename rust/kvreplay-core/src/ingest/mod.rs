@@ -6,14 +6,18 @@
 
 mod assemble;
 mod columns;
+mod delta;
 mod fields;
 mod fit;
 mod format;
+mod hints;
 mod input;
 mod iso;
 mod json;
+mod length_only;
 mod lengths;
 mod lines;
+mod links;
 mod namespace;
 mod notes;
 mod options;
@@ -23,7 +27,9 @@ mod row;
 mod rows;
 mod sessions;
 mod source;
+mod starts;
 mod times;
+mod token_hash;
 mod write;
 
 #[cfg(test)]
@@ -31,9 +37,11 @@ mod tests;
 
 pub use columns::{Batch, BatchColumn, ColumnReader, Validity, Values};
 pub use format::{FormatInfo, formats};
-pub use options::{Namespace, ReadOptions, Scope, TimeUnit};
+pub use length_only::{LengthRow, read_lengths};
+pub use options::{Namespace, ReadOptions, Scope, SessionRows, SharedPrefix, TimeUnit};
 pub use rows::MAX_FOREIGN_COLUMNS;
 pub use source::Source;
+pub use starts::{SessionStarts, StartRule};
 pub use write::write_mooncake;
 
 use crate::error::{Error, Result};
@@ -53,8 +61,13 @@ use rows::RowSink;
 /// (`lfs_pointer`, `not_text`, `row_too_long`), holds no usable row (`no_rows`) or mixes units of time, and
 /// under `strict` for the first row that would be rejected or repaired; `Cancelled`.
 pub fn read(sources: Vec<Source>, options: &ReadOptions, progress: &Progress) -> Result<Trace> {
-    let mut sink = RowSink::new(options)?;
-    let given = if options.format == "auto" { None } else { Some(format::by_name(&options.format)?) };
+    finish(RowSink::new(options)?, sources, progress)
+}
+
+/// Feeds the sources to a sink and puts the trace together.
+fn finish(mut sink: RowSink, sources: Vec<Source>, progress: &Progress) -> Result<Trace> {
+    let named = sink.options.format.clone();
+    let given = if named == "auto" { None } else { Some(format::by_name(&named)?) };
     progress.start(sources.iter().map(|source| source.bytes().unwrap_or(0)).sum());
     let mut done_bytes = 0;
     let mut name = given.map(|format| format.info.name);
@@ -85,7 +98,9 @@ fn read_one(
 ) -> Result<(&'static Format, u64)> {
     let mut input = Input::new(source.open()?, progress, done_bytes);
     input.more()?;
-    refuse_other_files(input.window())?;
+    if given.is_none_or(|format| !format.is_binary) {
+        refuse_other_files(input.window())?;
+    }
     let format = given.unwrap_or_else(|| {
         let head = input.window();
         format::detect(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head), &sink.options)

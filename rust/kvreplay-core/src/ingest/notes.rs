@@ -115,6 +115,16 @@ impl Notes {
         }
     }
 
+    /// Still more to say about a code that was noted.
+    pub(crate) fn also(&mut self, code: &str, more: &str) {
+        if let Some(note) = self.found.get_mut(&info(code).0) {
+            note.detail = Some(match note.detail.take() {
+                Some(detail) => format!("{detail}; {more}"),
+                None => more.to_owned(),
+            });
+        }
+    }
+
     pub(crate) fn has(&self, code: &str) -> bool {
         self.found.contains_key(&info(code).0)
     }
@@ -189,6 +199,11 @@ impl Places {
         let at = self.runs.partition_point(|&(first, _)| first <= row) - 1;
         let (first, place) = self.runs[at];
         Place { file: place.file, line: place.line + u64::from(row - first) }
+    }
+
+    /// The place of the first row.
+    pub(crate) fn first(&self) -> Option<Place> {
+        self.runs.first().map(|run| run.1)
     }
 
     /// The rows `keep` (ascending) alone.

@@ -1,5 +1,6 @@
 //! How to read a trace, as the caller asks for it.
 
+use super::starts::SessionStarts;
 use crate::error::{Error, Result};
 use crate::trace::Tail;
 
@@ -66,6 +67,26 @@ pub enum Namespace {
     Columns(Vec<String>),
 }
 
+/// What the rows of a session hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionRows {
+    /// Taken for cumulative; `delta_rows` warns when they look like deltas.
+    Auto,
+    /// Every row is a whole prompt.
+    Cumulative,
+    /// Every row holds what its turn adds: the session's earlier inputs and outputs stand before it.
+    Delta,
+}
+
+/// Blocks that sessions with local ids have in common all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedPrefix {
+    /// None: ids of different sessions are never compared.
+    None,
+    /// The blocks of tools and system prompt, where sessions state how many tokens those have (`weka`).
+    ToolSystem,
+}
+
 /// How to read a trace. `Default` is what a user gets who says nothing.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
@@ -85,6 +106,12 @@ pub struct ReadOptions {
     pub strict: bool,
     /// Pairs (our name, the file's name) that replace the names a format knows.
     pub columns: Vec<(String, String)>,
+    /// What the rows of a session hold.
+    pub session_rows: SessionRows,
+    /// Blocks that sessions with local ids have in common.
+    pub shared_prefix: SharedPrefix,
+    /// When sessions begin whose times count from their own start.
+    pub sessions: SessionStarts,
 }
 
 impl Default for ReadOptions {
@@ -98,6 +125,9 @@ impl Default for ReadOptions {
             namespace: Namespace::Auto,
             strict: false,
             columns: Vec::new(),
+            session_rows: SessionRows::Auto,
+            shared_prefix: SharedPrefix::None,
+            sessions: SessionStarts::default(),
         }
     }
 }
@@ -148,13 +178,48 @@ impl ReadOptions {
         Ok(())
     }
 
+    /// Sets `session_rows` from `auto`, `cumulative` or `delta`.
+    ///
+    /// # Errors
+    /// `Config` for any other text.
+    pub fn set_session_rows(&mut self, text: &str) -> Result<()> {
+        self.session_rows = match text {
+            "auto" => SessionRows::Auto,
+            "cumulative" => SessionRows::Cumulative,
+            "delta" => SessionRows::Delta,
+            _ => return Err(unknown("session_rows", text, "auto, cumulative or delta")),
+        };
+        Ok(())
+    }
+
+    /// Sets `shared_prefix` from `none` or `tool+system`.
+    ///
+    /// # Errors
+    /// `Config` for any other text.
+    pub fn set_shared_prefix(&mut self, text: &str) -> Result<()> {
+        self.shared_prefix = match text {
+            "none" => SharedPrefix::None,
+            "tool+system" => SharedPrefix::ToolSystem,
+            _ => return Err(unknown("shared_prefix", text, "none or tool+system")),
+        };
+        Ok(())
+    }
+
     /// Refuses what cannot be meant.
     ///
     /// # Errors
-    /// `Config` for a block of 0 tokens, a name of ours in `columns` that does not exist, or one given twice.
+    /// `Config` for a block of 0 tokens, a name of ours in `columns` that does not exist or is given twice, no
+    /// session at a time, or a shared prefix where nothing may be shared.
     pub fn check(&self) -> Result<()> {
         if self.block_tokens == Some(0) {
             return Err(Error::config("block_tokens is 0", "a block holds at least one token"));
+        }
+        if self.sessions.concurrency == Some(0) {
+            return Err(Error::config("concurrency is 0", "at least one session runs at a time"));
+        }
+        if self.shared_prefix != SharedPrefix::None && self.scope != Scope::Auto {
+            let hint = "leave scope at auto: the shared prefix alone is compared between sessions";
+            return Err(Error::config("shared_prefix and scope contradict each other", hint));
         }
         for (at, (ours, _)) in self.columns.iter().enumerate() {
             if super::fields::by_our_name(ours).is_none() {
@@ -175,6 +240,6 @@ impl ReadOptions {
     }
 }
 
-fn unknown(option: &str, text: &str, choices: &str) -> Error {
+pub(super) fn unknown(option: &str, text: &str, choices: &str) -> Error {
     Error::config(format!("{option}: {text:?} is not known"), format!("one of {choices}"))
 }

@@ -8,11 +8,17 @@ const MAX_SEGMENTS: usize = 1_000;
 const START_TOLERANCE: i64 = 20;
 
 /// Puts `times_us` (file order) into replay order: returns the rows in that order, or `None` when it is the
-/// file's. Restarted segments are laid behind each other, which changes their times.
-pub(crate) fn settle(times_us: &mut [i64], places: &Places, notes: &mut Notes) -> Option<Vec<u32>> {
+/// file's. Restarted segments are laid behind each other, which changes their times; with `one_clock` a fall of
+/// the time is no restart (dates, sessions on clocks of their own).
+pub(crate) fn settle(
+    times_us: &mut [i64],
+    one_clock: bool,
+    places: &Places,
+    notes: &mut Notes,
+) -> Option<Vec<u32>> {
     let starts = segment_starts(times_us);
     if starts.len() > 1 {
-        if let Some(spans) = restarts(times_us, &starts) {
+        if let Some(spans) = restarts(times_us, &starts).filter(|_| !one_clock) {
             lay_behind(times_us, &spans, places, notes);
         } else {
             name_disorder(times_us, places, notes);
@@ -115,7 +121,7 @@ mod tests {
         (1..=times.len() as u64).for_each(|line| places.push(Place { file: 0, line }));
         let mut notes = Notes::default();
         let mut times = times.to_vec();
-        let order = settle(&mut times, &places, &mut notes);
+        let order = settle(&mut times, false, &places, &mut notes);
         let order = order.unwrap_or_else(|| (0..times.len() as u32).collect());
         (times, order, notes.finish())
     }

@@ -2,6 +2,7 @@
 
 use super::json::{Number, number};
 use super::options::TimeUnit;
+use super::times::to_micros;
 
 /// The largest length of a request in tokens (`u32::MAX` means "no value").
 const MAX_TOKENS: u64 = u32::MAX as u64 - 1;
@@ -95,11 +96,35 @@ impl IdList {
         if let Some(Number::Negative(magnitude @ 1..=0x8000_0000_0000_0000)) = number::from_text(text) {
             return self.push(magnitude.wrapping_neg());
         }
+        self.push_raw_text(text);
+    }
+
+    /// A text as an id that stands for itself, however it is written.
+    fn push_raw_text(&mut self, text: &str) {
         self.is_text.resize(self.numbers.len(), false);
         self.is_text.push(true);
         self.numbers.push(self.ends.len() as u64);
         self.texts.push_str(text);
         self.ends.push(self.texts.len());
+    }
+
+    /// Renames the ids from position `from` on. Those for which `rename` has no number, and all texts, become texts
+    /// behind `prefix`.
+    pub(crate) fn rename_from(&mut self, from: usize, rename: impl Fn(u64) -> Option<u64>, prefix: &str) {
+        let mut out = Self::default();
+        for (at, &id) in self.numbers.iter().enumerate() {
+            let is_text = self.is_text.get(at).copied().unwrap_or(false);
+            match (at < from, is_text) {
+                (true, false) => out.push(id),
+                (true, true) => out.push_raw_text(self.text(id)),
+                (false, true) => out.push_raw_text(&format!("{prefix}/{}", self.text(id))),
+                (false, false) => match rename(id) {
+                    Some(id) => out.push(id),
+                    None => out.push_raw_text(&format!("{prefix}/{id}")),
+                },
+            }
+        }
+        *self = out;
     }
 
     /// The text that number `n` stands for.
@@ -119,8 +144,19 @@ pub(crate) enum TimeValue {
     Instant(i64),
 }
 
+impl TimeValue {
+    /// Microseconds, with `unit` for a number that states none.
+    pub(crate) fn micros(self, unit: TimeUnit) -> Option<i64> {
+        match self {
+            Self::Instant(us) => Some(us),
+            Self::Number { whole, nanos, unit: stated } => to_micros(whole, nanos, stated.unwrap_or(unit)),
+        }
+    }
+}
+
 /// One row.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about one row")]
 pub(crate) struct Row {
     pub(crate) time: Option<TimeValue>,
     pub(crate) input_tokens: Option<u32>,
@@ -132,7 +168,18 @@ pub(crate) struct Row {
     /// Runs of consecutive ids, for rows that list those.
     pub(crate) run_start: IdList,
     pub(crate) run_length: IdList,
+    /// Tokens of the prompt, for rows that list those instead of blocks.
+    pub(crate) has_tokens: bool,
+    pub(crate) token_ids: IdList,
+    /// Microseconds after the turn before it.
+    pub(crate) delay_us: Option<i64>,
+    /// Requests of its play that it waits for, and microseconds from then on.
+    pub(crate) waits: Vec<(String, i64)>,
     pub(crate) local_scope: bool,
+    /// Whether the time counts from the start of the session.
+    pub(crate) own_clock: bool,
+    /// Whether the prompt holds images or other media.
+    pub(crate) has_media: bool,
     /// Whether a key says that the row may be no request.
     pub(crate) is_marked: bool,
     /// The first repeated key of the row, if one is.
@@ -153,7 +200,13 @@ impl Row {
         self.ids.clear();
         self.run_start.clear();
         self.run_length.clear();
+        self.has_tokens = false;
+        self.token_ids.clear();
+        self.delay_us = None;
+        self.waits.clear();
         self.local_scope = false;
+        self.own_clock = false;
+        self.has_media = false;
         self.is_marked = false;
         self.duplicate_key = None;
         self.problems.clear();
@@ -181,6 +234,23 @@ impl Row {
             .iter()
             .filter(|g| g.2 < g.3)
             .map(move |&(column, _, begin, end)| (column, &texts[begin..end]))
+    }
+
+    /// The tokens listed. Numbers that are no token were named as problems when they were read.
+    pub(crate) fn tokens(&self) -> Vec<u32> {
+        self.token_ids.numbers.iter().map(|&token| token as u32).collect()
+    }
+
+    /// Names token ids that are none, and lists of them that are too long.
+    pub(crate) fn check_tokens(&mut self) {
+        let list = &self.token_ids;
+        let limit = u64::from(u32::MAX);
+        let large = list.numbers.iter().find(|&&token| token > limit).map(u64::to_string);
+        if !list.all_numbers() {
+            self.problems.push(Problem::new("bad_type", "token_ids", b"a text"));
+        } else if let Some(token) = large {
+            self.problems.push(Problem::new("id_out_of_range", "token_ids", token.as_bytes()));
+        }
     }
 
     /// Turns runs into ids.
@@ -225,6 +295,16 @@ pub(crate) fn tokens(number: Number) -> Result<u32, &'static str> {
         },
         Number::Unsigned(_) | Number::Large => Err("bad_type"),
     }
+}
+
+/// A number as a delay in microseconds, or the code that says why it is none. Without a unit: milliseconds.
+pub(crate) fn delay_us(number: Number, unit: Option<TimeUnit>) -> Result<i64, &'static str> {
+    let unit = unit.unwrap_or(TimeUnit::Millis);
+    let TimeValue::Number { whole, nanos, .. } = time(number, Some(unit))? else { return Err("bad_type") };
+    if whole < 0 {
+        return Err("negative_value");
+    }
+    to_micros(whole, nanos, unit).ok_or("bad_type")
 }
 
 /// A number as a time, or the code that says why it is none.

@@ -1,17 +1,22 @@
 //! The sink that every format feeds: rows in, forest and columns out, rejections and repairs counted.
 
 use super::fields::{self, Ours};
+use super::hints::Hints;
+use super::links::Links;
 use super::namespace::{Key, Namespaces, ScopeKey};
 use super::notes::{Notes, Place, Places};
 use super::options::{Namespace, ReadOptions, Scope, TimeUnit};
 use super::row::{IdList, Problem, Row};
+use super::starts::NO_OWNER;
 use super::times::Times;
+use super::token_hash;
 use crate::error::{Error, Result};
 use crate::trace::{Column, ForestBuilder, Kinds, NO_CODE, NO_LENGTH, Node};
+use std::collections::BTreeMap;
 
 /// Columns of the file's own that are kept beside those with a name of ours; further ones are left out.
 pub const MAX_FOREIGN_COLUMNS: usize = 16;
-const AUTO_NAMESPACE: [&str; 5] = ["model", "revision", "kv_dtype", "lora", "salt"];
+const AUTO_NAMESPACE: [&str; 6] = ["model", "revision", "kv_dtype", "lora", "salt", "extra_keys"];
 /// What a local id may be local to, the narrowest first.
 const SCOPE_COLUMNS: [&str; 3] = ["trace_id", "play_id", "session"];
 
@@ -25,10 +30,12 @@ pub(crate) enum Slot {
     HashIds,
     RunStart,
     RunLength,
+    TokenIds,
+    Delay,
 }
 
 impl Slot {
-    pub(crate) const COUNT: usize = 7;
+    pub(crate) const COUNT: usize = 9;
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -39,6 +46,8 @@ impl Slot {
             Self::HashIds => "hash_ids",
             Self::RunStart => "run_start",
             Self::RunLength => "run_length",
+            Self::TokenIds => "token_ids",
+            Self::Delay => "delay",
         }
     }
 }
@@ -50,6 +59,10 @@ pub(crate) enum Field {
     Slot { slot: Slot, rank: u8, unit: Option<TimeUnit> },
     /// A group column.
     Group { column: u16, rank: u8 },
+    /// A group column whose values may be nested.
+    Raw { column: u16, rank: u8 },
+    /// Says that the prompt holds images or other media.
+    Media,
     /// Whose ids may be compared.
     Scope,
     /// A column of the file's own, not seen with a value yet.
@@ -78,10 +91,16 @@ impl Row {
         }
     }
 
+    /// Notes whether a list is there.
+    pub(crate) fn set_listed(&mut self, slot: Slot, is: bool) {
+        if slot == Slot::TokenIds { self.has_tokens = is } else { self.has_path = is }
+    }
+
     pub(crate) fn list(&mut self, slot: Slot) -> &mut IdList {
         match slot {
             Slot::RunStart => &mut self.run_start,
             Slot::RunLength => &mut self.run_length,
+            Slot::TokenIds => &mut self.token_ids,
             _ => &mut self.ids,
         }
     }
@@ -99,6 +118,9 @@ pub(crate) struct Rows {
     pub(crate) times: Times,
     pub(crate) places: Places,
     pub(crate) columns: Vec<Column>,
+    /// Whose clock each row's time is on, [`NO_OWNER`] where it is everybody's; empty when all are.
+    pub(crate) owners: Vec<u32>,
+    pub(crate) links: Links,
 }
 
 /// Takes rows from a format and keeps what a trace needs of them.
@@ -111,6 +133,17 @@ pub(crate) struct RowSink {
     pub(crate) namespaces: Namespaces,
     pub(crate) namespace_columns: Vec<u16>,
     pub(crate) rejected_rows: u64,
+    pub(crate) hints: Hints,
+    /// Whether only times and lengths are wanted: paths are neither needed nor kept.
+    pub(crate) lengths_only: bool,
+    /// Rejected rows that state an input length and no blocks.
+    pub(crate) unhashed_rows: u64,
+    /// Rows whose blocks were renamed because sessions share a prefix.
+    pub(crate) shared_prefixes: u64,
+    owners: BTreeMap<ScopeKey, u32>,
+    sessions: u64,
+    session_names: BTreeMap<String, u64>,
+    media: Option<(Place, u64)>,
     scope_columns: Vec<u16>,
     foreign_columns: usize,
     file: u32,
@@ -133,6 +166,14 @@ impl RowSink {
             namespaces: Namespaces::default(),
             namespace_columns: Vec::new(),
             rejected_rows: 0,
+            hints: Hints::default(),
+            lengths_only: false,
+            unhashed_rows: 0,
+            shared_prefixes: 0,
+            owners: BTreeMap::new(),
+            sessions: 0,
+            session_names: BTreeMap::new(),
+            media: None,
             scope_columns: Vec::new(),
             foreign_columns: 0,
             file: 0,
@@ -150,7 +191,7 @@ impl RowSink {
             let ours =
                 fields::by_our_name(&name).or_else(|| fields::resolve(&name, &options.columns).map(|f| f.0));
             let column = match ours {
-                Some(Ours::Group(ours)) => sink.column(ours),
+                Some(Ours::Group(ours) | Ours::Raw(ours)) => sink.column(ours),
                 None => sink.column(&name),
                 Some(_) => {
                     let hint =
@@ -173,6 +214,28 @@ impl RowSink {
 
     pub(crate) fn place(&self, line: u64) -> Place {
         Place { file: self.file, line }
+    }
+
+    /// The file's name without folders and ending.
+    pub(crate) fn file_stem(&self) -> String {
+        let name = self.notes.files.last().map_or("", String::as_str);
+        let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
+        name.split('.').next().unwrap_or(name).to_owned()
+    }
+
+    /// The number of a session from 1, and a name that no session before it has: `name`, `name#2`, ...
+    pub(crate) fn fresh_session(&mut self, name: &str) -> (u64, String) {
+        self.sessions += 1;
+        let mut count = self.session_names.get(name).copied().unwrap_or(0);
+        loop {
+            count += 1;
+            let fresh = if count == 1 { name.to_owned() } else { format!("{name}#{count}") };
+            if count == 1 || !self.session_names.contains_key(&fresh) {
+                self.session_names.insert(fresh.clone(), 1);
+                self.session_names.insert(name.to_owned(), count);
+                return (self.sessions, fresh);
+            }
+        }
     }
 
     /// The group column of that name, new or known.
@@ -203,11 +266,14 @@ impl RowSink {
             Ours::RunLength => Slot::RunLength,
             Ours::BlockTokens => Slot::BlockTokens,
             Ours::Scope => return Field::Scope,
+            Ours::TokenIds => Slot::TokenIds,
+            Ours::Delay => Slot::Delay,
             Ours::Kind => return Field::Kind,
-            Ours::Unused => return Field::Unused,
+            Ours::Media => return Field::Media,
+            Ours::Raw(name) => return Field::Raw { column: self.column(name), rank },
             Ours::Group(name) => return Field::Group { column: self.column(name), rank },
         };
-        let unit = TimeUnit::of_field(name).filter(|_| slot == Slot::Time);
+        let unit = TimeUnit::of_field(name).filter(|_| matches!(slot, Slot::Time | Slot::Delay));
         Field::Slot { slot, rank, unit }
     }
 
@@ -259,6 +325,9 @@ impl RowSink {
             self.notes.note("duplicate_key", 1, Some(place), Some(key))?;
         }
         row.expand_runs();
+        if row.has_tokens {
+            row.check_tokens();
+        }
         if let Some(problem) = row.problems.first() {
             let (code, value) = (problem.code, problem.value.clone());
             return self.reject(line, code, &value);
@@ -269,7 +338,15 @@ impl RowSink {
         }
         row.block_tokens = row.block_tokens.or(self.header_block_tokens);
         row.local_scope |= self.header_local;
-        if !row.has_path {
+        if self.lengths_only {
+            row.ids.clear();
+            if row.input_tokens.is_none() {
+                return self.reject(line, "missing_field", "input_tokens");
+            }
+        } else if !row.has_path && row.has_tokens {
+            self.hash_tokens(place, row);
+        } else if !row.has_path {
+            self.unhashed_rows += u64::from(row.input_tokens.is_some());
             let problem = Problem::missing("hash_ids");
             return self.reject(line, problem.code, &problem.value);
         }
@@ -277,6 +354,9 @@ impl RowSink {
             let error =
                 Error::trace("too_many_rows", "the trace has more than 4.29e9 rows", "split it by time");
             return Err(self.notes.at(error, Some(place)));
+        }
+        if row.has_media {
+            self.note_media(place, row);
         }
         let namespace = self.namespace(place, row);
         let node = self.push_path(namespace, place, &mut row.ids)?;
@@ -290,7 +370,64 @@ impl RowSink {
         }
         rows.times.push(row.time);
         rows.places.push(place);
+        let at = rows.node.len() as u32 - 1;
+        if let Some(delay_us) = row.delay_us {
+            rows.links.delay(at, delay_us);
+        }
+        for (request_id, delay_us) in &row.waits {
+            rows.links.wait(at, request_id, *delay_us);
+        }
         Ok(())
+    }
+
+    /// Makes blocks of a row's tokens. The size given by the caller holds against the row's own: ids are made
+    /// here, so that one file can be read at several sizes.
+    fn hash_tokens(&mut self, place: Place, row: &mut Row) {
+        let stated = self.options.block_tokens.or(row.block_tokens);
+        if stated.is_none() && !self.notes.has("block_tokens_inferred") {
+            let size = token_hash::USUAL_BLOCK_TOKENS.to_string();
+            self.notes.mention("block_tokens_inferred", 1, Some(place), Some(&size));
+            let detail = format!("{size} tokens assumed: token ids can be cut into blocks of any size");
+            self.notes.detail("block_tokens_inferred", detail);
+        }
+        let size = stated.unwrap_or(token_hash::USUAL_BLOCK_TOKENS);
+        row.block_tokens = Some(size);
+        row.has_path = true;
+        let tokens = row.tokens();
+        token_hash::blocks(&tokens, size, &mut row.ids.numbers);
+        row.input_tokens = row.input_tokens.or(Some(tokens.len() as u32));
+    }
+
+    /// Notes a prompt with media whose key may not tell them apart.
+    fn note_media(&mut self, place: Place, row: &Row) {
+        let key = self.rows.columns.iter().position(|column| column.name == "extra_keys");
+        if key.is_none_or(|key| row.groups().all(|(column, _)| column as usize != key)) {
+            self.media.get_or_insert((place, 0)).1 += 1;
+        }
+    }
+
+    /// Says at the end what was counted on the way.
+    pub(crate) fn finish_notes(&mut self) {
+        if self.shared_prefixes > 0 {
+            let count = self.shared_prefixes;
+            self.notes.mention("local_scope", count, self.rows.places.first(), None);
+            self.notes
+                .also("local_scope", "blocks of tools and system are shared (shared_prefix=tool+system)");
+        }
+        if let Some((place, count)) = self.media.take() {
+            self.notes.mention("mixed_namespaces", count, Some(place), Some("images without a key"));
+            let detail = format!(
+                "{count} rows carry images or other media and no extra_keys: if their ids do not cover them, equal \
+                 ids may stand for different prompts and hits are too high"
+            );
+            self.notes.detail("mixed_namespaces", detail);
+        }
+    }
+
+    /// Leaves out a row that is no request.
+    pub(crate) fn skip_foreign(&mut self, line: u64, value: &str) {
+        let place = Some(self.place(line));
+        self.notes.mention("foreign_rows", 1, place, Some(value));
     }
 
     fn push_path(&mut self, namespace: u32, place: Place, ids: &mut IdList) -> Result<Node> {
@@ -326,12 +463,19 @@ impl RowSink {
             Scope::Local => true,
             Scope::Global => false,
         };
-        self.key.scope = if local {
+        let owner = if local || row.own_clock {
             let owner = self.scope_columns.iter().find(|&&column| code(column) != NO_CODE);
             owner.map_or(ScopeKey::File(place.file), |&column| ScopeKey::Column(column, code(column)))
         } else {
             ScopeKey::Global
         };
+        self.key.scope = if local { owner } else { ScopeKey::Global };
+        if owner != ScopeKey::Global {
+            let fresh = self.owners.len() as u32;
+            let number = *self.owners.entry(owner).or_insert(fresh);
+            self.rows.owners.resize(at, NO_OWNER);
+            self.rows.owners.push(number);
+        }
         let number = self.namespaces.number(&self.key);
         if local {
             self.notes.mention("local_scope", 1, Some(place), None);

@@ -92,13 +92,20 @@ impl Settled<'_> {
     pub(crate) fn turns(&self, notes: &mut Notes) {
         let Some(sessions) = self.column("session") else { return };
         let mut before = vec![None::<usize>; sessions.texts.len()];
+        // Agents of one session do not follow each other's turns.
+        let agents = self.column("agent");
+        let mut of_agents = BTreeMap::new();
         let (mut whole, mut apart, mut reset) = (Vec::new(), Vec::new(), Vec::new());
         for request in 0..sessions.codes.len() {
             let code = sessions.codes[request];
             if code == NO_CODE {
                 continue;
             }
-            if let Some(earlier) = before[code as usize].replace(request) {
+            let earlier = match agents.map(|agents| agents.codes[request]) {
+                None | Some(NO_CODE) => before[code as usize].replace(request),
+                Some(agent) => of_agents.insert((code, agent), request),
+            };
+            if let Some(earlier) = earlier {
                 match self.turn(earlier, request) {
                     Turn::Whole => whole.push(request),
                     Turn::Apart => apart.push(request),

@@ -1,11 +1,14 @@
 //! Times as written, and the unit they are in.
 
+use super::links::{self, Link};
 use super::notes::{Notes, Places};
 use super::options::TimeUnit;
 use super::row::TimeValue;
 use crate::error::{Error, Result};
 
 const MISSING: i64 = i64::MIN;
+/// No time of its own, but one that follows from other rows.
+const LINKED: i64 = i64::MIN + 1;
 /// 2000-01-01 and 2100-01-01 in seconds since 1970: what lies between is read as an epoch time.
 const EPOCH_S: (i64, i64) = (946_684_800, 4_102_444_800);
 const YEAR_MS: i64 = 31_557_600_000;
@@ -21,6 +24,8 @@ pub(crate) struct Times {
     first_instant: Option<u32>,
     named: [Option<u32>; 4],
     unnamed: Option<u32>,
+    /// Arrivals that depend on other rows, by row.
+    links: Vec<Link>,
 }
 
 const UNITS: [TimeUnit; 4] = [TimeUnit::Seconds, TimeUnit::Millis, TimeUnit::Micros, TimeUnit::Nanos];
@@ -53,11 +58,32 @@ impl Times {
 
     /// Whether any row has a time.
     pub(crate) fn any(&self) -> bool {
-        self.first_number.is_some() || self.first_instant.is_some()
+        self.first_number.is_some() || self.first_instant.is_some() || !self.links.is_empty()
     }
 
+    /// Whether nothing says when a row arrives.
     pub(crate) fn missing(&self, row: u32) -> bool {
         self.whole[row as usize] == MISSING
+    }
+
+    /// Adds what is known about arrivals relative to other rows, in order of rows.
+    pub(crate) fn link(&mut self, links: Vec<Link>) {
+        for link in &links {
+            let whole = &mut self.whole[link.row as usize];
+            if *whole == MISSING {
+                *whole = LINKED;
+            }
+        }
+        self.links = links;
+    }
+
+    /// Whether a row comes before another by its own time; rows without one come last.
+    pub(crate) fn earlier(&self, a: u32, b: u32) -> bool {
+        let key = |row: u32| {
+            let whole = self.whole[row as usize];
+            (whole <= LINKED, whole, self.nanos.get(row as usize).copied().unwrap_or(0))
+        };
+        key(a) < key(b)
     }
 
     /// Keeps the rows `keep` (ascending) alone.
@@ -71,12 +97,23 @@ impl Times {
         if self.nanos.is_empty() {
             out.nanos.clear();
         }
-        // Rows without a time are in none of these lists, so only the numbers shift.
-        let moved = |row: Option<u32>| row.map(|row| keep.partition_point(|&kept| kept < row) as u32);
+        // Kept rows are like dropped ones, if a row of these lists goes at all, so only the numbers shift.
+        let last = keep.len().saturating_sub(1);
+        let moved =
+            |row: Option<u32>| row.map(|row| keep.partition_point(|&kept| kept < row).min(last) as u32);
         out.first_number = moved(self.first_number);
         out.first_instant = moved(self.first_instant);
         out.unnamed = moved(self.unnamed);
         out.named = self.named.map(moved);
+        let now = |row: u32| keep.binary_search(&row).ok().map(|row| row as u32);
+        let link = |link: &Link| {
+            let base = match link.base {
+                Some(base) => Some(now(base)?),
+                None => None,
+            };
+            Some(Link { row: now(link.row)?, base, delay_us: link.delay_us })
+        };
+        out.links = self.links.iter().filter_map(link).collect();
         *self = out;
     }
 
@@ -91,31 +128,27 @@ impl Times {
         notes: &mut Notes,
     ) -> Result<Vec<i64>> {
         let unit = match given {
+            _ if self.first_number.is_none() && self.first_instant.is_none() => TimeUnit::Micros,
             Some(unit) => self.given(unit, places, notes)?,
             None => self.infer(places, notes)?,
         };
         let mut out = Vec::with_capacity(self.whole.len());
+        if !self.links.is_empty() {
+            let linked = |row: u32| self.whole[row as usize] <= LINKED;
+            let own = |row| if linked(row) { Ok(None) } else { self.one(row, unit, places, notes).map(Some) };
+            let own = (0..self.whole.len() as u32).map(own).collect::<Result<Vec<_>>>()?;
+            return Ok(links::resolve(&own, &self.links, places, notes));
+        }
         for row in 0..self.whole.len() as u32 {
-            let Some(us) = self.convert(row, unit) else {
-                let value = self.whole[row as usize].to_string();
-                return Err(notes.error("bad_type", Some(places.get(row)), Some(&format!("time: {value}"))));
-            };
-            out.push(us);
+            out.push(self.one(row, unit, places, notes)?);
         }
         Ok(out)
     }
 
-    fn convert(&self, row: u32, unit: TimeUnit) -> Option<i64> {
+    fn one(&self, row: u32, unit: TimeUnit, places: &Places, notes: &Notes) -> Result<i64> {
         let whole = self.whole[row as usize];
-        let nanos = i64::from(self.nanos.get(row as usize).copied().unwrap_or(0));
-        // Halves round up, so that 0.1 ms written as 0.0001 s and the like come out even.
-        match unit {
-            TimeUnit::Iso => Some(whole),
-            TimeUnit::Seconds => whole.checked_mul(1_000_000)?.checked_add((nanos + 500) / 1_000),
-            TimeUnit::Millis => whole.checked_mul(1_000)?.checked_add((nanos + 500_000) / 1_000_000),
-            TimeUnit::Micros => whole.checked_add((nanos + 500_000_000) / 1_000_000_000),
-            TimeUnit::Nanos => Some(whole.div_euclid(1_000) + i64::from(whole.rem_euclid(1_000) >= 500)),
-        }
+        to_micros(whole, self.nanos.get(row as usize).copied().unwrap_or(0), unit)
+            .ok_or_else(|| notes.error("bad_type", Some(places.get(row)), Some(&format!("time: {whole}"))))
     }
 
     /// A unit the caller states: numbers and texts must not be mixed even then.
@@ -151,8 +184,9 @@ impl Times {
             return Ok(UNITS[at]);
         }
         let (unit, why) = self.by_magnitude(places, notes)?;
-        let value = self.whole[0].to_string();
-        notes.mention("time_unit_inferred", 1, Some(places.get(0)), Some(&value));
+        let first = self.unnamed.unwrap_or(0);
+        let value = self.whole[first as usize].to_string();
+        notes.mention("time_unit_inferred", 1, Some(places.get(first)), Some(&value));
         notes.detail("time_unit_inferred", format!("{} ({why})", unit.name()));
         Ok(unit)
     }
@@ -160,7 +194,7 @@ impl Times {
     /// The unit by the size of the numbers.
     fn by_magnitude(&self, places: &Places, notes: &Notes) -> Result<(TimeUnit, &'static str)> {
         let mut bands = Bands::default();
-        for (row, &whole) in self.whole.iter().enumerate() {
+        for (row, &whole) in self.whole.iter().enumerate().filter(|(_, whole)| **whole > LINKED) {
             bands.add(row as u32, whole);
         }
         if let Some(row) = bands.stray() {
@@ -182,6 +216,19 @@ impl Times {
             }
             _ => (TimeUnit::Nanos, "as microseconds they would span more than a year"),
         })
+    }
+}
+
+/// A number of a unit, with billionths, in microseconds.
+pub(crate) fn to_micros(whole: i64, nanos: u32, unit: TimeUnit) -> Option<i64> {
+    let nanos = i64::from(nanos);
+    // Halves round up, so that 0.1 ms written as 0.0001 s and the like come out even.
+    match unit {
+        TimeUnit::Iso => Some(whole),
+        TimeUnit::Seconds => whole.checked_mul(1_000_000)?.checked_add((nanos + 500) / 1_000),
+        TimeUnit::Millis => whole.checked_mul(1_000)?.checked_add((nanos + 500_000) / 1_000_000),
+        TimeUnit::Micros => whole.checked_add((nanos + 500_000_000) / 1_000_000_000),
+        TimeUnit::Nanos => Some(whole.div_euclid(1_000) + i64::from(whole.rem_euclid(1_000) >= 500)),
     }
 }
 

@@ -7,6 +7,7 @@ use super::parts::Queue;
 use super::spec::Args;
 use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
 use crate::error::Result;
+use crate::trace::Run;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "fifo",
@@ -26,6 +27,8 @@ struct Fifo {
 impl Policy for Fifo {
     #[inline]
     fn hit(&mut self, _: u32, _: &Room<'_>) {}
+
+    fn hit_run(&mut self, _: Run, _: &Room<'_>) {}
 
     #[inline]
     fn insert(&mut self, block: u32, room: &Room<'_>) -> Stored {

@@ -97,35 +97,62 @@ pub trait Policy: Send {
     /// One request-atomic pass: the blocks of `runs` from the last to the first (`semantics.md` section 3).
     /// A provided method so that its loop is compiled for each policy.
     fn pass(&mut self, room: &mut Room<'_>, runs: &[Run], moves: &mut Vec<Move>) {
+        let mut below = false;
         for run in runs.iter().rev() {
             for block in (run.start..run.start + run.len).rev() {
+                if below {
+                    room.cover(block);
+                }
                 if room.holds(block) {
                     self.hit(block, room);
-                } else if let Stored::Done { victim } = store(self, room, block) {
+                } else {
+                    // A tier always has room for the head of a path: every resident block guarded means
+                    // that the path fills the tier, and then this block is resident.
+                    let Stored::Done { victim } = store(self, room, block) else {
+                        below = false;
+                        continue;
+                    };
                     moves.push(Move { block, victim });
                 }
+                below = true;
             }
         }
+        room.uncover();
     }
 
     /// One access per block, from the first to the last (`semantics.md` section 4); `hits` gets a flag each.
     fn accesses(&mut self, room: &mut Room<'_>, runs: &[Run], hits: &mut Vec<bool>, moves: &mut Vec<Move>) {
         for run in runs {
-            for block in run.start..run.start + run.len {
-                let hit = room.holds(block);
-                hits.push(hit);
-                if hit {
-                    self.hit(block, room);
-                } else if let Stored::Done { victim } = store(self, room, block) {
-                    moves.push(Move { block, victim });
+            let (mut block, end) = (run.start, run.start + run.len);
+            while block < end {
+                // Hits evict nothing, so a stretch of resident blocks stays one until it is used.
+                let len = room.residents().leading_range(block, end - block);
+                self.hit_run(Run { start: block, len }, room);
+                hits.resize(hits.len() + len as usize, true);
+                block += len;
+                while block < end && !room.holds(block) {
+                    hits.push(false);
+                    if let Stored::Done { victim } = store(self, room, block) {
+                        moves.push(Move { block, victim });
+                    }
+                    block += 1;
                 }
             }
+        }
+    }
+
+    /// Resident blocks of a run are used one after the other, from the first to the last.
+    #[inline]
+    fn hit_run(&mut self, run: Run, room: &Room<'_>) {
+        for block in run.start..run.start + run.len {
+            self.hit(block, room);
         }
     }
 }
 
 /// Inserts an absent block and brings the room and the protection of parents up to date.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "the body of the inner loop of every policy")]
 pub fn store<P: Policy + ?Sized>(policy: &mut P, room: &mut Room<'_>, block: u32) -> Stored {
     let had_child = room.is_closed() && !room.exposed(block);
     let stored = policy.insert(block, room);

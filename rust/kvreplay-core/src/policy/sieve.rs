@@ -9,6 +9,7 @@ use super::parts::{BitSet, Queue};
 use super::spec::Args;
 use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
 use crate::error::Result;
+use crate::trace::Run;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "sieve",
@@ -33,20 +34,14 @@ struct Sieve {
 
 impl Sieve {
     /// The first unvisited block from the hand on, round and round; bits on the way are cleared.
+    #[inline]
     fn search(&mut self, room: &Room<'_>) -> Option<u32> {
-        let mut next = self.queue.oldest_from_mark(&self.slots, room);
-        // The rest of the round, a whole round that clears every bit, and one that finds.
-        for _ in 0..3 {
-            while let Some(block) = next {
-                if !self.visited.get(block) {
-                    return Some(block);
-                }
-                self.visited.clear(block);
-                next = self.queue.oldest_after(&self.slots, room, block);
-            }
-            next = self.queue.oldest(&self.slots, room);
-        }
-        None
+        let visited = &mut self.visited;
+        self.queue.sweep(&self.slots, room, |block| {
+            let was = visited.get(block);
+            visited.clear(block);
+            was
+        })
     }
 }
 
@@ -54,6 +49,10 @@ impl Policy for Sieve {
     #[inline]
     fn hit(&mut self, block: u32, _: &Room<'_>) {
         self.visited.set(block);
+    }
+
+    fn hit_run(&mut self, run: Run, _: &Room<'_>) {
+        self.visited.set_range(run.start, run.len);
     }
 
     #[inline]
@@ -78,7 +77,7 @@ impl Policy for Sieve {
     }
 
     fn candidate(&mut self, room: &Room<'_>) -> Option<u32> {
-        self.queue.oldest_from_mark(&self.slots, room).or_else(|| self.queue.oldest(&self.slots, room))
+        self.queue.sweep(&self.slots, room, |_| false)
     }
 
     fn content(&self) -> Vec<u32> {

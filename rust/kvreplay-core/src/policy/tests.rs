@@ -4,6 +4,7 @@ use super::parts::{BitSet, Closure};
 use super::{Build, POLICIES, Policy, Room, Stored, Topology, build, store, take};
 use crate::replay::testing::full_blocks;
 use crate::trace::Trace;
+use std::path::Path;
 
 /// A tier of unrelated blocks 0, 1, 2, ..
 fn blocks(count: u64) -> Trace {
@@ -202,9 +203,9 @@ fn every_policy_survives_random_operations() {
 fn step(policy: &mut dyn Policy, room: &mut Room<'_>, block: u32, remove: bool) {
     if room.holds(block) {
         if remove {
-            take(policy, room, block)
+            take(policy, room, block);
         } else {
-            policy.hit(block, room)
+            policy.hit(block, room);
         }
         return;
     }
@@ -224,6 +225,18 @@ fn the_registry_is_complete() {
         assert!(!info.doc.is_empty() && !info.source.is_empty(), "{}", info.name);
         assert!(info.parameters.iter().all(|p| !p.doc.is_empty() && !p.default.is_empty()));
         assert_eq!(POLICIES.iter().filter(|p| p.name == info.name).count(), 1);
+    }
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/policies");
+    for info in POLICIES {
+        let page = std::fs::read_to_string(pages.join(format!("{}.md", info.name))).unwrap_or_default();
+        assert!(page.contains(info.doc) && page.contains(info.source), "docs/policies/{}.md", info.name);
+        for parameter in info.parameters {
+            let row = format!("| `{}` | `{}` | {} |", parameter.name, parameter.default, parameter.doc);
+            assert!(page.contains(&row), "docs/policies/{}.md lacks {row}", info.name);
+        }
+        // Chance and foresight have no twin of this kind: one has properties only, the other its own.
+        let has_twin = crate::reference::policies::slow(info.name, 4, 16).is_some();
+        assert_eq!(has_twin, !matches!(info.name, "random" | "opt"), "the twin of {}", info.name);
     }
     let need =
         "lru fifo lfu arc twoq lruk slru s3fifo sieve wtinylfu gdsf recompute_cost tail_lru ttl random opt";

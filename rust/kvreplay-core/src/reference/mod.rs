@@ -6,5 +6,5 @@
 pub mod hierarchy;
 pub mod opt;
 #[cfg(test)]
-mod policies;
+pub(crate) mod policies;
 pub mod stack;

@@ -111,10 +111,10 @@ proptest! {
         let spec = ReplaySpec { per_request: true, last_token, full_blocks_only, ..ReplaySpec::new(tiers) };
         let result = run(&trace, &spec);
         let requests = result.requests.unwrap();
-        for r in 0..trace.len() {
+        for (r, &input) in tokens.iter().enumerate() {
             let hit = requests.hit_tokens[0][r] + requests.hit_tokens[1][r];
-            prop_assert_eq!(hit + requests.computed_tokens[r], tokens[r]);
-            prop_assert!(!last_token || tokens[r] == 0 || hit < tokens[r]);
+            prop_assert_eq!(hit + requests.computed_tokens[r], input);
+            prop_assert!(!last_token || input == 0 || hit < input);
         }
     }
 

@@ -75,8 +75,16 @@ impl ForestBuilder {
     /// # Errors
     /// `too_many_blocks` when the trace has more than 4.27e9 distinct blocks or 1.6e7 namespaces.
     pub fn push(&mut self, namespace: u32, ids: &[u64], kinds: Kinds<'_>) -> Result<Node> {
+        self.push_below(Node::EMPTY, namespace, ids, kinds)
+    }
+
+    /// Adds the blocks `ids` below a node of the same namespace and returns the node of the longer path.
+    ///
+    /// # Errors
+    /// As [`Self::push`].
+    pub fn push_below(&mut self, above: Node, namespace: u32, ids: &[u64], kinds: Kinds<'_>) -> Result<Node> {
         if ids.is_empty() {
-            return Ok(Node::EMPTY);
+            return Ok(above);
         }
         if namespace >= self.namespaces {
             if namespace > MAX_NAMESPACES {
@@ -89,7 +97,7 @@ impl ForestBuilder {
             Kinds::Numbers => Some(&[][..]),
             Kinds::Mixed(kinds) => Some(kinds),
         };
-        let mut at = Node::EMPTY;
+        let mut at = above;
         let mut done = 0;
         while done < ids.len() {
             let parent = if at.is_empty() {

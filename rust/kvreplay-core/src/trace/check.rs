@@ -77,15 +77,29 @@ type Space = (u32, bool);
 fn pieces(forest: &Forest, ids: &IdTable, single: bool) -> Vec<(Space, u64, u64)> {
     let runs = ids.runs();
     let mut out = Vec::with_capacity(runs.block.len());
+    let mut chain = 0; // of the block at hand: blocks ascend, and so do chains
     for (i, (&block, &id)) in runs.block.iter().zip(&runs.id).enumerate() {
         let end = runs.block.get(i + 1).copied().unwrap_or_else(|| forest.blocks());
-        if single {
-            out.push(((0, false), id, id + u64::from(end - block - 1)));
-            continue;
-        }
-        for b in block..end {
-            let id = id + u64::from(b - block);
-            out.push(((forest.namespace(forest.chain_of(b)), ids.is_text(b)), id, id));
+        let mut at = block;
+        while at < end {
+            let (space, stop) = if single {
+                (Space::default(), end)
+            } else {
+                while forest.first(chain) + forest.chain_len(chain) <= at {
+                    chain += 1;
+                }
+                let chain_end = end.min(forest.first(chain) + forest.chain_len(chain));
+                let is_text = ids.is_text(at);
+                let stop = if ids.has_texts() {
+                    (at..chain_end).find(|&b| ids.is_text(b) != is_text).unwrap_or(chain_end)
+                } else {
+                    chain_end
+                };
+                ((forest.namespace(chain), is_text), stop)
+            };
+            let first = id + u64::from(at - block);
+            out.push((space, first, first + u64::from(stop - at - 1)));
+            at = stop;
         }
     }
     out.sort_unstable();

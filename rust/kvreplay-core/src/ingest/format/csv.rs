@@ -8,8 +8,9 @@ use crate::error::{Error, Result};
 use crate::ingest::fields;
 use crate::ingest::input::Input;
 use crate::ingest::json::{ids, number, row::time_text};
+use crate::ingest::length_only;
 use crate::ingest::lines::LineNotes;
-use crate::ingest::options::ReadOptions;
+use crate::ingest::options::{ReadOptions, TimeUnit};
 use crate::ingest::row::{self, Problem, Row};
 use crate::ingest::rows::{Field, RowSink, Slot};
 
@@ -22,6 +23,7 @@ pub(crate) const FORMAT: Format = Format {
     },
     detect,
     read,
+    is_binary: false,
 };
 
 /// Cells of a header, at most.
@@ -210,6 +212,17 @@ impl Table {
             }
             self.fields.push((name.to_owned(), sink.field(name)));
         }
+        let names: Vec<&str> = self.fields.iter().map(|(name, _)| name.as_str()).collect();
+        length_only::refuse_columns(&names, sink).map_err(|error| error.at("", Some(line)))?;
+        if length_only::is_burst_gpt(&names) {
+            for (name, field) in &mut self.fields {
+                if let Field::Slot { unit, .. } = field
+                    && name == "Timestamp"
+                {
+                    *unit = Some(TimeUnit::Seconds);
+                }
+            }
+        }
         Ok(())
     }
 
@@ -231,7 +244,12 @@ impl Table {
                         self.row.problems.push(problem);
                     }
                 }
-                Field::Group { column, rank } => self.row.set_group(column, rank, Some(text)),
+                Field::Group { column, rank } | Field::Raw { column, rank } => {
+                    self.row.set_group(column, rank, Some(text));
+                }
+                Field::Media => {
+                    self.row.has_media |= !matches!(text.trim(), "" | "0" | "false" | "[]" | "{}");
+                }
                 Field::Scope => self.row.local_scope = text.trim() == "local",
                 _ => {}
             }
@@ -253,8 +271,12 @@ fn cell(
             let tokens = number::from_text(text).map_or(Err("bad_type"), row::tokens).map_err(problem)?;
             row.set_tokens(slot, Some(tokens));
         }
-        Slot::HashIds | Slot::RunStart | Slot::RunLength => {
-            row.has_path = true;
+        Slot::Delay => {
+            let delay_us = number::from_text(text).map_or(Err("bad_type"), |n| row::delay_us(n, unit));
+            row.delay_us = Some(delay_us.map_err(problem)?);
+        }
+        Slot::HashIds | Slot::RunStart | Slot::RunLength | Slot::TokenIds => {
+            row.set_listed(slot, true);
             let list = row.list(slot);
             list.clear();
             ids::in_text(text, list)?;

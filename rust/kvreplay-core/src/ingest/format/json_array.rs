@@ -17,6 +17,7 @@ pub(crate) const FORMAT: Format = Format {
     },
     detect: |head, _| head.trim_ascii_start().first() == Some(&b'['),
     read,
+    is_binary: false,
 };
 
 fn read(input: &mut Input<'_>, sink: &mut RowSink) -> Result<()> {

@@ -1,8 +1,17 @@
 //! The formats: one file each, one line each in the registry.
 
+mod bailian;
 mod csv;
+mod dynamo_agentic;
+mod dynamo_request_trace;
+mod elsewhere;
+mod head;
 mod json_array;
+mod lmcache_lookup_log;
 mod mooncake;
+mod oracle_general;
+mod token_ids;
+mod weka;
 
 use super::input::Input;
 use super::options::ReadOptions;
@@ -29,15 +38,33 @@ pub(crate) struct Format {
     pub(crate) detect: fn(head: &[u8], options: &ReadOptions) -> bool,
     /// Feeds all rows of a source to the sink.
     pub(crate) read: fn(input: &mut Input<'_>, sink: &mut RowSink) -> Result<()>,
+    /// Whether files are no text.
+    pub(crate) is_binary: bool,
 }
 
 /// All formats, in the order in which `auto` tries them.
-pub(crate) const FORMATS: &[&Format] = &[&json_array::FORMAT, &csv::FORMAT, &mooncake::FORMAT];
+pub(crate) const FORMATS: &[&Format] = &[
+    &json_array::FORMAT,
+    &csv::FORMAT,
+    &weka::FORMAT,
+    &dynamo_request_trace::FORMAT,
+    &dynamo_agentic::FORMAT,
+    &lmcache_lookup_log::FORMAT,
+    &bailian::FORMAT,
+    &token_ids::FORMAT,
+    &oracle_general::FORMAT,
+    &elsewhere::ARROW,
+    &elsewhere::NATIVE,
+    &mooncake::FORMAT,
+];
 
-/// The formats of text files that [`super::read`] knows.
+/// All formats: those that [`super::read`] knows, and `arrow` and `native`, which need a Parquet or Arrow reader.
 #[must_use]
 pub fn formats() -> Vec<FormatInfo> {
-    FORMATS.iter().map(|format| format.info).collect()
+    let mut infos: Vec<FormatInfo> = FORMATS.iter().map(|format| format.info).collect();
+    // The one that most traces are in comes first.
+    infos.rotate_right(1);
+    infos
 }
 
 /// The format of a name.

@@ -9,7 +9,8 @@ use crate::ingest::input::Input;
 use crate::ingest::json::row::RowReader;
 use crate::ingest::json::{Bad, Kind, Scanner};
 use crate::ingest::lines::{self, Line};
-use crate::ingest::row::Row;
+use crate::ingest::options::TimeUnit;
+use crate::ingest::row::{Row, TimeValue};
 use crate::ingest::rows::RowSink;
 
 pub(crate) const FORMAT: Format = Format {
@@ -21,25 +22,52 @@ pub(crate) const FORMAT: Format = Format {
     },
     detect: |head, _| head.trim_ascii_start().first() == Some(&b'{'),
     read,
+    is_binary: false,
 };
 
 fn read(input: &mut Input<'_>, sink: &mut RowSink) -> Result<()> {
+    read_with(input, sink, |_, _, _| {})
+}
+
+/// Reads one object a line. `settle` may add to a row, or name problems with it, before the sink takes it.
+pub(super) fn read_with(
+    input: &mut Input<'_>,
+    sink: &mut RowSink,
+    mut settle: impl FnMut(&Line<'_>, &mut Row, &mut RowSink),
+) -> Result<()> {
     skip_bom(input, sink);
     let mut reader = RowReader::default();
     let mut row = Row::default();
-    lines::for_each(input, sink, |line, sink| one(line, &mut reader, &mut row, sink))
+    lines::for_each(input, sink, |line, sink| {
+        let mut scanner = Scanner::new(line.bytes, line.end);
+        match scan(&mut scanner, &mut reader, &mut row, sink) {
+            Ok(true) => {
+                settle(line, &mut row, sink);
+                sink.accept(line.number, &mut row)
+            }
+            Ok(false) => sink.reject(line.number, "not_an_object", &line.text()),
+            Err(bad) => reject(line, bad, sink),
+        }
+    })
 }
 
-fn one(line: &Line<'_>, reader: &mut RowReader, row: &mut Row, sink: &mut RowSink) -> Result<()> {
-    let mut scanner = Scanner::new(line.bytes, line.end);
-    let scanned = scan(&mut scanner, reader, row, sink);
-    let value = || String::from_utf8_lossy(&line.bytes[..line.end.min(100)]);
-    match scanned {
-        Ok(true) => sink.accept(line.number, row),
-        Ok(false) => sink.reject(line.number, "not_an_object", &value()),
-        Err(Bad::Eof) if !line.ended => sink.reject(line.number, "truncated_last_line", &value()),
-        Err(Bad::Utf8) => sink.reject(line.number, "invalid_utf8", &value()),
-        Err(Bad::Eof | Bad::Syntax) => sink.reject(line.number, "json_syntax", &value()),
+/// Rejects a line that is no JSON.
+pub(super) fn reject(line: &Line<'_>, bad: Bad, sink: &mut RowSink) -> Result<()> {
+    let code = match bad {
+        Bad::Eof if !line.ended => "truncated_last_line",
+        Bad::Utf8 => "invalid_utf8",
+        Bad::Eof | Bad::Syntax => "json_syntax",
+    };
+    sink.reject(line.number, code, &line.text())
+}
+
+/// Takes the unit of a row's time from the format where the row's own names say nothing. A number that would be a
+/// date beyond the year 5000 is left to be inferred.
+pub(super) fn seconds(row: &mut Row) {
+    if let Some(TimeValue::Number { whole, unit: unit @ None, .. }) = &mut row.time
+        && whole.unsigned_abs() < 100_000_000_000
+    {
+        *unit = Some(TimeUnit::Seconds);
     }
 }
 

@@ -161,6 +161,46 @@ impl<'a> Scanner<'a> {
         Ok(if escaped { Cow::Owned(skip::unescape(text)) } else { Cow::Borrowed(text) })
     }
 
+    /// Takes the object that comes next. `each` is called with every key and takes its value; when it returns
+    /// `false` the rest is left, and so does this.
+    pub(crate) fn pairs(
+        &mut self,
+        mut each: impl FnMut(&str, &mut Self) -> Result<bool, Bad>,
+    ) -> Result<bool, Bad> {
+        self.expect(b'{')?;
+        if self.take(b'}') {
+            return Ok(true);
+        }
+        loop {
+            if self.kind()? != Kind::Text {
+                return Err(Bad::Syntax);
+            }
+            let key = self.text()?;
+            self.expect(b':')?;
+            if !each(&key, self)? {
+                return Ok(false);
+            }
+            if !self.take(b',') {
+                return self.expect(b'}').map(|()| true);
+            }
+        }
+    }
+
+    /// Takes the array that comes next; `each` takes its elements one by one.
+    pub(crate) fn elements(&mut self, mut each: impl FnMut(&mut Self) -> Result<(), Bad>) -> Result<(), Bad> {
+        self.expect(b'[')?;
+        if self.take(b']') {
+            return Ok(());
+        }
+        loop {
+            self.kind()?;
+            each(self)?;
+            if !self.take(b',') {
+                return self.expect(b']');
+            }
+        }
+    }
+
     /// Checks that nothing but white space follows.
     pub(crate) fn finish(&mut self) -> Result<(), Bad> {
         self.white();

@@ -130,6 +130,23 @@ impl RowReader {
                 row.is_marked = true;
                 scanner.skip()
             }
+            Field::Media => {
+                row.has_media |= is_something(scanner)?;
+                Ok(())
+            }
+            Field::Raw { column, rank } => {
+                let begin = scanner.at;
+                let value = match scanner.kind()? {
+                    Kind::Object | Kind::Array if !is_something(scanner)? => None,
+                    Kind::Object | Kind::Array => {
+                        let raw = scanner.bytes[begin..scanner.at].trim_ascii();
+                        Some(std::borrow::Cow::Owned(String::from_utf8_lossy(raw).into_owned()))
+                    }
+                    _ => scalar(scanner)?,
+                };
+                row.set_group(column, rank, value.as_deref());
+                Ok(())
+            }
             Field::Scope => {
                 row.local_scope = scalar(scanner)?.is_some_and(|text| text == "local");
                 Ok(())
@@ -189,7 +206,8 @@ fn slot_value(
             };
             Ok(value.map(|tokens| row.set_tokens(slot, Some(tokens))))
         }
-        Slot::HashIds | Slot::RunStart | Slot::RunLength => path(slot, scanner, row),
+        Slot::HashIds | Slot::RunStart | Slot::RunLength | Slot::TokenIds => path(slot, scanner, row),
+        Slot::Delay => delay(unit, scanner, row),
     }
 }
 
@@ -208,6 +226,38 @@ fn time(
     Ok(value.map(|time| row.time = Some(time)))
 }
 
+fn delay(
+    unit: Option<crate::ingest::TimeUnit>,
+    scanner: &mut Scanner<'_>,
+    row: &mut Row,
+) -> Result<Result<(), &'static str>, Bad> {
+    row.delay_us = None;
+    let value = match scanner.kind()? {
+        Kind::Null => return scanner.null().map(Ok),
+        Kind::Number => row::delay_us(scanner.number()?, unit),
+        Kind::Text => {
+            number::from_text(scanner.text()?.trim()).map_or(Err("bad_type"), |n| row::delay_us(n, unit))
+        }
+        _ => scanner.skip().map(|()| Err("bad_type"))?,
+    };
+    Ok(value.map(|delay_us| row.delay_us = Some(delay_us)))
+}
+
+/// Takes a value and says whether it holds anything: not null, false, 0, or empty.
+fn is_something(scanner: &mut Scanner<'_>) -> Result<bool, Bad> {
+    let kind = scanner.kind()?;
+    let begin = scanner.at;
+    scanner.skip()?;
+    let raw = &scanner.bytes[begin..scanner.at];
+    Ok(match kind {
+        Kind::Null => false,
+        Kind::Bool => raw == b"true",
+        Kind::Number => raw.iter().any(|byte| matches!(byte, b'1'..=b'9')),
+        Kind::Text => raw.len() > 2,
+        Kind::Array | Kind::Object => raw[1..raw.len() - 1].iter().any(|byte| !byte.is_ascii_whitespace()),
+    })
+}
+
 /// A time in a text: ISO 8601 or a number.
 pub(crate) fn time_text(
     text: &str,
@@ -223,7 +273,7 @@ pub(crate) fn time_text(
 fn path(slot: Slot, scanner: &mut Scanner<'_>, row: &mut Row) -> Result<Result<(), &'static str>, Bad> {
     let mut found = None;
     let kind = scanner.kind()?;
-    row.has_path = true;
+    row.set_listed(slot, true);
     let list = row.list(slot);
     list.clear();
     match kind {
@@ -231,19 +281,20 @@ fn path(slot: Slot, scanner: &mut Scanner<'_>, row: &mut Row) -> Result<Result<(
         Kind::Text => {
             let text = scanner.text()?;
             if text.trim().is_empty() {
-                row.has_path = false;
+                row.set_listed(slot, false);
             } else {
                 found = ids::in_text(&text, list).err();
             }
         }
         Kind::Null => {
             scanner.null()?;
-            row.has_path = false;
+            row.set_listed(slot, false);
         }
         _ => return scanner.skip().map(|()| Err("bad_type")),
     }
     if let Some(mut problem) = found {
         problem.field = slot.name();
+        problem.value = problem.value.replacen("hash_ids", slot.name(), 1);
         row.problems.push(problem);
     }
     Ok(Ok(()))

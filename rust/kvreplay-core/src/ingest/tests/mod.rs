@@ -3,6 +3,7 @@
 mod cases;
 mod columns;
 mod containers;
+mod formats;
 mod fuzz;
 mod golden;
 mod rules;

@@ -3,8 +3,10 @@
 /// A set of numbers below a fixed limit with next and previous member in O(log64 limit).
 #[derive(Debug, Clone, Default)]
 pub struct BitTree {
-    /// Level 0 holds the members; a bit of level k + 1 says that a word of level k is not zero.
-    levels: Vec<Vec<u64>>,
+    /// The members.
+    bits: Vec<u64>,
+    /// A bit of level k says that a word of level k - 1 is not zero, the members being below level 0.
+    upper: Vec<Vec<u64>>,
 }
 
 /// Splits `from .. from + len` into (word, mask) pieces.
@@ -25,62 +27,56 @@ impl BitTree {
     /// An empty set for numbers below `len`.
     #[must_use]
     pub fn new(len: usize) -> Self {
-        let mut levels = Vec::new();
-        let mut words = len.div_ceil(64).max(1);
-        loop {
-            levels.push(vec![0; words]);
-            if words == 1 {
-                return Self { levels };
-            }
+        let bits = vec![0; len.div_ceil(64).max(1)];
+        let mut upper = Vec::new();
+        let mut words = bits.len();
+        while words > 1 {
             words = words.div_ceil(64);
+            upper.push(vec![0; words]);
         }
+        Self { bits, upper }
     }
 
     /// Numbers below this fit.
     #[must_use]
     pub fn limit(&self) -> usize {
-        self.levels.first().map_or(0, |words| words.len() * 64)
+        self.bits.len() * 64
     }
 
     /// Whether `i` is a member.
     #[inline]
     #[must_use]
     pub fn get(&self, i: usize) -> bool {
-        self.levels[0][i >> 6] >> (i & 63) & 1 != 0
+        self.bits[i >> 6] >> (i & 63) & 1 != 0
     }
 
     /// Adds `i`.
     #[inline]
-    pub fn set(&mut self, mut i: usize) {
-        for words in &mut self.levels {
-            let word = &mut words[i >> 6];
-            let before = *word;
-            *word |= 1 << (i & 63);
-            if before != 0 {
-                return;
-            }
-            i >>= 6;
+    pub fn set(&mut self, i: usize) {
+        let word = &mut self.bits[i >> 6];
+        let before = *word;
+        *word = before | 1 << (i & 63);
+        if before == 0 {
+            self.raise(i >> 6);
         }
     }
 
     /// Removes `i`.
     #[inline]
-    pub fn clear(&mut self, mut i: usize) {
-        for words in &mut self.levels {
-            let word = &mut words[i >> 6];
-            *word &= !(1 << (i & 63));
-            if *word != 0 {
-                return;
-            }
-            i >>= 6;
+    pub fn clear(&mut self, i: usize) {
+        let word = &mut self.bits[i >> 6];
+        let before = *word;
+        *word = before & !(1 << (i & 63));
+        if before != 0 && *word == 0 {
+            self.lower(i >> 6);
         }
     }
 
     /// Adds `from .. from + len`.
     pub fn set_range(&mut self, from: usize, len: usize) {
         for (word, mask) in pieces(from, len) {
-            let before = self.levels[0][word];
-            self.levels[0][word] |= mask;
+            let before = self.bits[word];
+            self.bits[word] |= mask;
             if before == 0 {
                 self.raise(word);
             }
@@ -91,9 +87,9 @@ impl BitTree {
     pub fn clear_range(&mut self, from: usize, len: usize) -> usize {
         let mut gone = 0;
         for (word, mask) in pieces(from, len) {
-            let before = self.levels[0][word];
+            let before = self.bits[word];
             gone += (before & mask).count_ones() as usize;
-            self.levels[0][word] &= !mask;
+            self.bits[word] &= !mask;
             if before != 0 && before & !mask == 0 {
                 self.lower(word);
             }
@@ -104,14 +100,14 @@ impl BitTree {
     /// Members among `from .. from + len`.
     #[must_use]
     pub fn count_range(&self, from: usize, len: usize) -> usize {
-        pieces(from, len).map(|(word, mask)| (self.levels[0][word] & mask).count_ones() as usize).sum()
+        pieces(from, len).map(|(word, mask)| (self.bits[word] & mask).count_ones() as usize).sum()
     }
 
     /// Members from `from` on before the first number that is none, at most `len`.
     #[must_use]
     pub fn leading_range(&self, from: usize, len: usize) -> usize {
         for (word, mask) in pieces(from, len) {
-            let holes = !self.levels[0][word] & mask;
+            let holes = !self.bits[word] & mask;
             if holes != 0 {
                 return word * 64 + holes.trailing_zeros() as usize - from;
             }
@@ -121,7 +117,7 @@ impl BitTree {
 
     /// A word of level 0 is not zero any more.
     fn raise(&mut self, mut at: usize) {
-        for words in &mut self.levels[1..] {
+        for words in &mut self.upper {
             let before = words[at >> 6];
             words[at >> 6] |= 1 << (at & 63);
             if before != 0 {
@@ -133,7 +129,7 @@ impl BitTree {
 
     /// A word of level 0 is zero now.
     fn lower(&mut self, mut at: usize) {
-        for words in &mut self.levels[1..] {
+        for words in &mut self.upper {
             words[at >> 6] &= !(1 << (at & 63));
             if words[at >> 6] != 0 {
                 return;
@@ -146,8 +142,16 @@ impl BitTree {
     #[inline]
     #[must_use]
     pub fn next(&self, i: usize) -> Option<usize> {
-        let mut at = i;
-        for (level, words) in self.levels.iter().enumerate() {
+        let word = self.bits.get(i >> 6)? & (u64::MAX << (i & 63));
+        if word != 0 {
+            return Some(i & !63 | word.trailing_zeros() as usize);
+        }
+        self.next_word((i >> 6) + 1)
+    }
+
+    /// The smallest member in word `at` or later.
+    fn next_word(&self, mut at: usize) -> Option<usize> {
+        for (level, words) in self.upper.iter().enumerate() {
             let word = words.get(at >> 6)? & (u64::MAX << (at & 63));
             if word != 0 {
                 return Some(self.descend(
@@ -164,11 +168,16 @@ impl BitTree {
     /// The largest member that is at most `i`.
     #[must_use]
     pub fn previous(&self, i: usize) -> Option<usize> {
-        let mut at = i.min(self.limit().checked_sub(1)?);
-        for (level, words) in self.levels.iter().enumerate() {
+        let i = i.min(self.limit().checked_sub(1)?);
+        let last = |word: u64| word.ilog2();
+        let word = self.bits[i >> 6] & (u64::MAX >> (63 - (i & 63)));
+        if word != 0 {
+            return Some(i & !63 | last(word) as usize);
+        }
+        let mut at = (i >> 6).checked_sub(1)?;
+        for (level, words) in self.upper.iter().enumerate() {
             let word = words[at >> 6] & (u64::MAX >> (63 - (at & 63)));
             if word != 0 {
-                let last = |word: u64| word.ilog2();
                 return Some(self.descend(level, at & !63 | last(word) as usize, last));
             }
             at = (at >> 6).checked_sub(1)?;
@@ -176,13 +185,12 @@ impl BitTree {
         None
     }
 
-    /// From a set bit of `level` down to a member, `pick` choosing within a word.
-    #[inline]
+    /// From a set bit of an upper level down to a member, `pick` choosing within a word.
     fn descend(&self, level: usize, mut at: usize, pick: impl Fn(u64) -> u32) -> usize {
-        for words in self.levels[..level].iter().rev() {
+        for words in self.upper[..level].iter().rev() {
             at = at << 6 | pick(words[at]) as usize;
         }
-        at
+        at << 6 | pick(self.bits[at]) as usize
     }
 }
 

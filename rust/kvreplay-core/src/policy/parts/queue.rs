@@ -37,6 +37,7 @@ const SMALLEST: usize = 64;
 /// The mark of the oldest end.
 const OLDEST: usize = usize::MAX;
 
+#[allow(clippy::inline_always, reason = "a few instructions each, in the inner loop of every policy")]
 impl Queue {
     /// An empty queue.
     #[must_use]
@@ -67,18 +68,18 @@ impl Queue {
         self.len == 0
     }
 
-    #[inline]
+    #[inline(always)]
     fn after(&self, slot: usize) -> usize {
         if slot + 1 == self.ring.len() { 0 } else { slot + 1 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn before(&self, slot: usize) -> usize {
         if slot == 0 { self.ring.len() - 1 } else { slot - 1 }
     }
 
     /// Appends a block at the newest end.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, slots: &mut [u32], block: u32, exposed: bool) {
         let mut slot = self.tail;
         let mut next = self.after(slot);
@@ -98,14 +99,14 @@ impl Queue {
     }
 
     /// Takes a block out.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, slots: &[u32], block: u32) {
         let slot = slots[block as usize] as usize;
         debug_assert_eq!(self.ring[slot], block);
         self.take_out(slot);
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_out(&mut self, slot: usize) {
         self.ring[slot] = NONE;
         self.exposed.clear(slot);
@@ -122,7 +123,7 @@ impl Queue {
     }
 
     /// Moves a block of this queue to the newest end.
-    #[inline]
+    #[inline(always)]
     pub fn renew(&mut self, slots: &mut [u32], block: u32, exposed: bool) {
         self.remove(slots, block);
         self.push(slots, block, exposed);
@@ -147,37 +148,49 @@ impl Queue {
     }
 
     /// The oldest block that may leave.
-    #[inline]
+    #[inline(always)]
     pub fn oldest(&mut self, slots: &[u32], room: &Room<'_>) -> Option<u32> {
         if self.len > 0 && self.exposed.get(self.head) && !room.guards(self.ring[self.head]) {
             return Some(self.ring[self.head]);
         }
-        self.search(slots, room, self.head)
+        self.search(slots, room, self.head).map(|slot| self.ring[slot])
     }
 
     /// Takes out the oldest block that may leave.
-    #[inline]
+    #[inline(always)]
     pub fn evict(&mut self, slots: &[u32], room: &Room<'_>) -> Option<u32> {
         let (head, block) = (self.head, self.ring[self.head]);
         if self.len > 0 && self.exposed.get(head) && !room.guards(block) {
             self.take_out(head);
             return Some(block);
         }
-        let block = self.search(slots, room, head)?;
-        self.remove(slots, block);
+        let slot = self.search(slots, room, head)?;
+        let block = self.ring[slot];
+        self.take_out(slot);
         Some(block)
     }
 
-    /// The oldest block that may leave among those newer than `block`.
-    pub fn oldest_after(&mut self, slots: &[u32], room: &Room<'_>, block: u32) -> Option<u32> {
-        let next = self.after(slots[block as usize] as usize);
-        self.search(slots, room, next)
-    }
-
-    /// The oldest block that may leave at or after the mark.
-    pub fn oldest_from_mark(&mut self, slots: &[u32], room: &Room<'_>) -> Option<u32> {
-        let from = if self.mark == OLDEST { self.head } else { self.mark };
-        self.search(slots, room, from)
+    /// The first block that may leave from the mark on, round and round, that `passes` does not want to pass.
+    /// It is asked about each block once per round, and must not pass one for ever.
+    pub fn sweep(
+        &mut self,
+        slots: &[u32],
+        room: &Room<'_>,
+        mut passes: impl FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        let mut at = if self.mark == OLDEST { self.head } else { self.mark };
+        // The rest of the round, a whole round in which every block is passed, and one that finds.
+        for _ in 0..3 {
+            while let Some(slot) = self.search(slots, room, at) {
+                let block = self.ring[slot];
+                if !passes(block) {
+                    return Some(block);
+                }
+                at = self.after(slot);
+            }
+            at = self.head;
+        }
+        None
     }
 
     /// Takes the marked block or another one out; the mark moves to the newer neighbour, or to the oldest
@@ -192,10 +205,9 @@ impl Queue {
     /// Takes a block out and marks its place.
     pub fn remove_and_mark(&mut self, slots: &[u32], block: u32) {
         self.mark = slots[block as usize] as usize;
-        let was_oldest = self.mark == self.head;
-        self.remove(slots, block);
-        // With the oldest block gone its newer neighbour is the oldest end.
-        if was_oldest || !self.spans(self.mark) {
+        self.take_out(self.mark);
+        // Behind the newest block, or before the oldest one: the oldest end.
+        if !self.spans(self.mark) {
             self.mark = OLDEST;
         }
     }
@@ -209,29 +221,20 @@ impl Queue {
         }
     }
 
-    fn search(&mut self, slots: &[u32], room: &Room<'_>, from: usize) -> Option<u32> {
+    /// The first slot from `from` to the newest end whose block may leave.
+    fn search(&mut self, slots: &[u32], room: &Room<'_>, from: usize) -> Option<usize> {
         self.restore(slots, room);
         let mut at = from;
-        // The mark may rest on an empty slot that the head has passed: the oldest end then.
-        if self.is_empty() || at == self.tail {
-            return None;
-        }
-        if !self.spans(at) {
-            at = self.head;
-        }
-        loop {
+        while at != self.tail && !self.is_empty() {
             let slot = self.next_exposed(at)?;
-            let block = self.ring[slot];
-            if !room.guards(block) {
-                return Some(block);
+            if !room.guards(self.ring[slot]) {
+                return Some(slot);
             }
             self.exposed.clear(slot);
-            self.aside.push(block);
+            self.aside.push(self.ring[slot]);
             at = self.after(slot);
-            if at == self.tail {
-                return None;
-            }
         }
+        None
     }
 
     /// The first exposed slot from `at` to the newest end.

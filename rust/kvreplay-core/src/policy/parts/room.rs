@@ -1,6 +1,6 @@
 //! The room of one tier: which blocks are resident, and which of them may not leave now.
 
-use super::{BitSet, Topology};
+use super::{BitSet, NONE, Topology};
 use crate::trace::Run;
 
 /// Whether a tier keeps prefixes whole (`semantics.md` section 3).
@@ -33,11 +33,14 @@ pub struct Room<'a> {
     /// Resident heads of chains below each fork; empty without closure.
     children: Vec<u32>,
     closed: bool,
+    /// A block known to have a resident child: the pass comes from below.
+    covered: u32,
     epoch: u64,
     len: u32,
     capacity: u32,
 }
 
+#[allow(clippy::inline_always, reason = "a few instructions each, in the inner loop of every policy")]
 impl<'a> Room<'a> {
     /// An empty tier of `capacity` blocks.
     #[must_use]
@@ -49,6 +52,7 @@ impl<'a> Room<'a> {
             guard: BitSet::new(topology.blocks()),
             children: vec![0; if closed { topology.fork_count() } else { 0 }],
             closed,
+            covered: NONE,
             epoch: 0,
             len: 0,
             capacity,
@@ -99,7 +103,7 @@ impl<'a> Room<'a> {
     }
 
     /// Whether a block is resident.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn holds(&self, block: u32) -> bool {
         self.resident.get(block)
@@ -113,17 +117,17 @@ impl<'a> Room<'a> {
     }
 
     /// Whether the request now served holds the block (among its first `m`).
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn guards(&self, block: u32) -> bool {
         self.guard.get(block)
     }
 
     /// Whether no resident child protects the block (always so without closure).
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn exposed(&self, block: u32) -> bool {
-        !self.closed || !self.has_child(block)
+        !self.closed || (block != self.covered && !self.has_child(block))
     }
 
     /// Whether the block may be a victim now: neither guarded nor protected by a child.
@@ -136,6 +140,18 @@ impl<'a> Room<'a> {
     fn has_child(&self, block: u32) -> bool {
         self.topology.next_in_chain(block).is_some_and(|next| self.resident.get(next))
             || self.topology.fork(block).is_some_and(|fork| self.children[fork] > 0)
+    }
+
+    /// Says that a block has a resident child, so that nobody needs to look; [`Room::uncover`] ends it.
+    #[inline]
+    pub(crate) fn cover(&mut self, block: u32) {
+        debug_assert!(!self.closed || self.has_child(block));
+        self.covered = block;
+    }
+
+    /// Ends [`Room::cover`].
+    pub(crate) fn uncover(&mut self) {
+        self.covered = NONE;
     }
 
     /// Guards the runs of a path until [`Room::unguard`].
@@ -155,7 +171,7 @@ impl<'a> Room<'a> {
     }
 
     /// A block is resident from now on. Returns the resident block it protects anew, with closure.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(&mut self, block: u32) -> Option<u32> {
         debug_assert!(!self.holds(block));
         self.resident.set(block);
@@ -177,7 +193,7 @@ impl<'a> Room<'a> {
     }
 
     /// A block is resident no more. Returns the resident block that has lost its last child, with closure.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn leave(&mut self, block: u32) -> Option<u32> {
         debug_assert!(self.holds(block));
         self.resident.clear(block);
@@ -195,6 +211,6 @@ impl<'a> Room<'a> {
         } else {
             block - 1
         };
-        (self.holds(parent) && !self.has_child(parent)).then_some(parent)
+        (self.holds(parent) && self.exposed(parent)).then_some(parent)
     }
 }

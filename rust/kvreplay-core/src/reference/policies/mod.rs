@@ -13,7 +13,7 @@ mod tests;
 mod tinylfu;
 
 /// What a twin may ask about a block.
-pub(super) struct Ask<'a> {
+pub(crate) struct Ask<'a> {
     /// Whether the block may leave now.
     pub(super) may_leave: &'a dyn Fn(u32) -> bool,
     /// Depth of a block, from 1.
@@ -23,7 +23,7 @@ pub(super) struct Ask<'a> {
 }
 
 /// A policy as a plain list program.
-pub(super) trait Slow {
+pub(crate) trait Slow {
     fn begin(&mut self, _path_units: u32, _now_us: i64) {}
     fn expired(&mut self, _ask: &Ask<'_>) -> Option<u32> {
         None
@@ -52,7 +52,7 @@ pub(super) fn oldest(list: &mut Vec<u32>, ask: &Ask<'_>) -> Option<u32> {
 }
 
 /// The twin of a policy by name, with its default parameters.
-pub(super) fn slow(name: &str, capacity: u32, block_tokens: u32) -> Option<Box<dyn Slow>> {
+pub(crate) fn slow(name: &str, capacity: u32, block_tokens: u32) -> Option<Box<dyn Slow>> {
     Some(match name {
         "lru" => Box::new(lists::Lru::default()),
         "fifo" => Box::new(lists::Fifo::default()),
