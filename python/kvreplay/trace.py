@@ -252,7 +252,7 @@ class Trace:
         >>> trace = kv.generate("multi_turn", requests=50, seed=1)
         >>> first = trace.select(pl.col("request") < 10)
         >>> len(first), first.cuts[0].before.requests, first.cuts[0].sessions_cut
-        (10, 50, 2)
+        (10, 50, 5)
         """
         import polars as pl
 
