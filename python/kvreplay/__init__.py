@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from kvreplay._core import __version__ as __version__
     from kvreplay.curve import ceiling, hit_curve, ratios, reuse_distance, reuse_runs, reuse_time
     from kvreplay.errors import ConfigError, KvreplayError, OutputError, TraceError
-    from kvreplay.registries import admissions, fill_rules, formats, generators, policies, quality_codes
+    from kvreplay.registries import (
+        admissions,
+        fill_rules,
+        formats,
+        generators,
+        policies,
+        quality_codes,
+        writers,
+    )
     from kvreplay.replaying import Tier, replay
     from kvreplay.report import Report, analyze
     from kvreplay.results import ReplayResult
@@ -57,6 +65,7 @@ _HOME = {
     "reuse_time": "curve",
     "scan_trace": "scanning",
     "sweep": "sweeping",
+    "writers": "registries",
 }
 
 __all__ = [
@@ -86,6 +95,7 @@ __all__ = [
     "reuse_time",
     "scan_trace",
     "sweep",
+    "writers",
 ]
 
 

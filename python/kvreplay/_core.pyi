@@ -12,6 +12,7 @@ __all__ = [
     "ConfigError",
     "Curve",
     "Error",
+    "Lengths",
     "Progress",
     "Replay",
     "Table",
@@ -32,12 +33,14 @@ __all__ = [
     "ratios",
     "read",
     "read_arrow",
+    "read_lengths",
     "read_native",
     "replay",
     "reuse_runs",
     "reuse_time",
     "window_growth",
-    "write_mooncake",
+    "write_rows",
+    "writers",
 ]
 
 __version__: str
@@ -98,41 +101,42 @@ class Trace:
     def longest_path(self) -> int: ...
     def totals(self) -> dict[str, int]:
         """block_refs, input_tokens, output_tokens, full_blocks, longest_path."""
+    def anonymize(self, shift_times: bool) -> Trace: ...
+    def spread_ties(self) -> Trace: ...
+    def plain(self, begin: int) -> tuple[Table, int]:
+        """Plain rows from a request on, as many as fit a batch, and the request behind them."""
     def native(self) -> tuple[Table, str]:
         """The native file's rows and its metadata (JSON)."""
 
+@final
+class Lengths:
+    """Arrivals and lengths of a recorded trace."""
+
+    def __len__(self) -> int: ...
+
+# `options` of the three below has every key of: format, block_tokens, tail, time_unit, scope, namespace,
+# strict, columns (our names to the file's), session_rows, shared_prefix, session_starts, concurrency, seed.
 def read(
-    sources: Sequence[str | BinaryIO],
-    *,
-    format: str,
-    block_tokens: int | None,
-    tail: str,
-    time_unit: str,
-    scope: str,
-    namespace: str | Sequence[str],
-    strict: bool,
-    columns: Mapping[str, str],
-    progress: Progress | None = None,
+    sources: Sequence[str | BinaryIO], options: Mapping[str, Any], progress: Progress | None = None
 ) -> Trace:
     """Reads text formats. A source is a path or a binary file object; '-' never gets here."""
 
+def read_lengths(
+    sources: Sequence[str | BinaryIO], options: Mapping[str, Any], progress: Progress | None = None
+) -> Lengths:
+    """Reads arrivals and lengths only, of traces that list no blocks as well."""
+
 def read_arrow(
-    stream: object,
-    *,
-    block_tokens: int | None,
-    tail: str,
-    time_unit: str,
-    scope: str,
-    namespace: str | Sequence[str],
-    strict: bool,
-    columns: Mapping[str, str],
-    file: str = "",
-    progress: Progress | None = None,
+    stream: object, options: Mapping[str, Any], *, file: str = "", progress: Progress | None = None
 ) -> Trace:
     """Reads rows from any object with ``__arrow_c_stream__``; `columns` maps our names to the stream's."""
 
 def read_native(stream: object, metadata: str, *, file: str = "") -> Trace: ...
-def write_mooncake(trace: Trace, file: BinaryIO) -> None: ...
+def write_rows(
+    trace: Trace, file: BinaryIO, *, format: str, name: str, progress: Progress | None = None
+) -> None:
+    """Writes a format of :func:`writers` that is no Parquet; `name` ending in .gz or .zst packs it."""
+
 def generate(
     kind: str,
     *,
@@ -140,6 +144,7 @@ def generate(
     seed: int,
     block_tokens: int,
     parameters: Mapping[str, float],
+    lengths: Lengths | None = None,
     progress: Progress | None = None,
 ) -> Trace: ...
 
@@ -150,6 +155,8 @@ def policies() -> Table: ...
 def admissions() -> Table: ...
 def fill_rules() -> Table: ...
 def quality_codes() -> Table: ...
+def writers() -> Table:
+    """name, doc, loses, source of the formats that traces are written in."""
 
 @final
 class Curve:

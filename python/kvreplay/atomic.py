@@ -101,6 +101,23 @@ def check_target(target: str | os.PathLike[str], *, overwrite: bool, directory: 
         )
 
 
+def check_file(target: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Refuse a file that cannot be written before any work is done.
+
+    Raises
+    ------
+    ConfigError
+        As :func:`new_file`.
+    """
+    path = Path(target)
+    _refuse_existing(path, overwrite=overwrite, directory=False)
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
+        raise ConfigError(
+            f"cannot write {path}: {path.parent} is not a directory you may write to",
+            hint="choose a place that exists and that you may write to",
+        )
+
+
 def _refuse_existing(path: Path, *, overwrite: bool, directory: bool) -> None:
     if not os.path.lexists(path):
         return

@@ -1,4 +1,4 @@
-"""What there is to choose from: formats, generators, policies, admission filters, fill rules, quality codes.
+"""What there is to choose from: formats, generators, policies, filters, fill rules, codes.
 
 The core keeps the registries; the command line, its help and the docs read them here.
 """
@@ -22,6 +22,11 @@ def _frame(table: _core.Table) -> pl.DataFrame:
 def formats() -> pl.DataFrame:
     """Trace formats that :func:`kvreplay.read_trace` knows: ``name``, ``doc``, ``example``, ``source``."""
     return _frame(_core.formats())
+
+
+def writers() -> pl.DataFrame:
+    """Formats of :meth:`kvreplay.Trace.write`: ``name``, ``doc``, ``loses`` (not kept), ``source``."""
+    return _frame(_core.writers())
 
 
 def generators() -> pl.DataFrame:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+# What a directory of one trace holds: WEKA's recordings are one JSON file a session.
+_IN_DIRECTORY = (".json", ".json.gz", ".json.zst")
 _PARQUET_MAGIC = b"PAR1"
 
 
@@ -28,6 +30,13 @@ class Text:
     """Files and streams of a text format, in order."""
 
     sources: list[str | BinaryIO]
+
+    def stop(self) -> None:
+        """Let a download that a reader waits for fail at once."""
+        for source in self.sources:
+            stop = getattr(source, "kvreplay_stop", None)
+            if stop is not None:
+                stop()
 
 
 @dataclass(frozen=True)
@@ -50,9 +59,9 @@ def resolve(source: object) -> Text | Parquet | Stream:
     Raises
     ------
     TraceError
-        For a directory or a URL.
+        For a directory without JSON files, and a URL that cannot be fetched.
     ConfigError
-        For what cannot be a source at all, or a mixture.
+        For what cannot be a source at all, a mixture, or a URL without the extra that reads it.
     """
     if hasattr(source, "__arrow_c_stream__"):
         return Stream(source)
@@ -60,12 +69,11 @@ def resolve(source: object) -> Text | Parquet | Stream:
         return Stream(_lazy_stream(source))
     if isinstance(source, list | tuple):
         return _several(source)
-    one = _one(source)
-    return Parquet([one]) if _is_parquet(one) else Text([one])
+    return _several([source])
 
 
 def _several(sources: Iterable[object]) -> Text | Parquet:
-    found = [_one(source) for source in sources]
+    found = [_one(one) for source in sources for one in _expanded(source)]
     if not found:
         raise ConfigError("the list of files is empty", hint="give at least one file")
     parquet = [_is_parquet(source) for source in found]
@@ -89,25 +97,38 @@ def _one(source: object) -> str | BinaryIO:
     )
 
 
+def _expanded(source: object) -> list[object]:
+    """A directory as its files, in the order of their names; anything else as it is."""
+    if not isinstance(source, str | os.PathLike):
+        return [source]
+    path = os.fsdecode(source)
+    if not path or _URL.match(path) or not Path(path).is_dir():
+        return [source]
+    try:
+        names = sorted(entry.name for entry in Path(path).iterdir() if entry.name.endswith(_IN_DIRECTORY))
+    except OSError as error:
+        raise TraceError(
+            f"{path}: {error.strerror}", code="io", file=path, hint="check the permissions"
+        ) from error
+    if not names:
+        raise TraceError(
+            f"{path}: is a directory without JSON files",
+            code="io",
+            file=path,
+            hint="give the files in it, in the order they were written",
+        )
+    return [str(Path(path) / name) for name in names]
+
+
 def _path(path: str) -> str | BinaryIO:
     if not path:
         raise ConfigError("the name of the trace is empty", hint="give a path, or - for standard input")
     if path == "-":
         return sys.stdin.buffer
     if _URL.match(path):
-        raise TraceError(
-            f"{path}: reading from URLs is not part of this installation",
-            code="io",
-            file=path,
-            hint="download the file first, or pipe it: curl -sL URL | kvreplay analyze -",
-        )
-    if Path(path).is_dir():
-        raise TraceError(
-            f"{path}: is a directory",
-            code="io",
-            file=path,
-            hint="give the files in it, in the order they were written",
-        )
+        from kvreplay.remote import open_url  # only who reads from far away pays for it
+
+        return open_url(path)
     return path
 
 

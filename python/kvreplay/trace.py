@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from kvreplay import _core, calls, units
 from kvreplay.atomic import new_file
+from kvreplay.cuts import Cut, cut, kept_of, no_sessions
 from kvreplay.errors import ConfigError, TraceError, unknown
 from kvreplay.sources import Parquet, Stream, Text, name_of, resolve
 
@@ -29,8 +29,9 @@ class Trace:
     :func:`kvreplay.generate`.
     """
 
-    def __init__(self, core: _core.Trace) -> None:
+    def __init__(self, core: _core.Trace, cuts: tuple[Cut, ...] = ()) -> None:
         self._core = core
+        self._cuts = cuts
 
     def __len__(self) -> int:
         return len(self._core)
@@ -109,97 +110,174 @@ class Trace:
         self,
         path: str | os.PathLike[str],
         *,
-        format: Literal["native", "mooncake"] = "native",
+        format: str = "native",
         overwrite: bool = True,
+        progress: ProgressHook | None = None,
     ) -> None:
         """Write the trace, whole or not at all.
 
         Parameters
         ----------
         path
-            The file. With ``mooncake``, a name ending in ``.gz`` is compressed.
+            The file. Text formats are packed when its name ends in ``.gz`` or ``.zst``.
         format
-            ``native``: run-encoded Parquet that :func:`kvreplay.read_trace` reads back equal. ``mooncake``:
-            JSONL.
+            A name of :func:`kvreplay.writers`: ``native`` (run-encoded Parquet that
+            :func:`kvreplay.read_trace` reads back equal), ``mooncake``, ``bailian``, ``oracle_general`` or
+            ``parquet`` (one row a request, for other tools).
         overwrite
             Whether an existing file may be replaced.
+        progress
+            Called with ``("writing", done, total)`` in requests; ``done`` is -1 at the end.
 
         Raises
         ------
         ConfigError
-            When the file exists and may not be replaced, or the place is wrong.
+            When the file exists and may not be replaced, the place is wrong, or the format cannot hold the
+            trace.
         OutputError
             When the disk is full or fails.
         """
-        if format not in ("native", "mooncake"):
-            raise unknown("output format", format, ["native", "mooncake"])
+        kind = writer_named(format)
         with new_file(path, overwrite=overwrite) as beside:
-            if format == "native":
+            if kind == "native":
                 from kvreplay.parquet import write_native
 
                 write_native(self._core, beside)
+            elif kind == "parquet":
+                from kvreplay.parquet import write_plain
+
+                total = len(self)
+                hook = progress or (lambda *_: None)
+                write_plain(self._core, beside, on_rows=lambda done: hook("writing", done, total))
+                hook("writing", -1, 0)
             else:
                 with beside.open("wb") as file:
-                    self._write_mooncake(file, packed=os.fspath(path).endswith(".gz"))
+                    self.write_rows(file, format=kind, name=os.fsdecode(path), progress=progress)
 
-    def _write_mooncake(self, file: BinaryIO, *, packed: bool) -> None:
-        if not packed:
-            self.write_rows(file)
-            return
-        import gzip
-
-        # No name and no time in the header: equal traces give equal bytes.
-        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as pack:
-            self.write_rows(cast("BinaryIO", pack))
-
-    def write_rows(self, file: BinaryIO) -> None:
-        """Write the rows as Mooncake JSONL to an open binary file.
+    def write_rows(
+        self,
+        file: BinaryIO,
+        *,
+        format: str = "mooncake",
+        name: str = "",
+        progress: ProgressHook | None = None,
+    ) -> None:
+        """Write a format that is no Parquet to an open binary file; see :meth:`write`.
 
         Raises
         ------
+        ConfigError
+            When the format cannot hold the trace.
         OSError
             As the file's own ``write``.
         """
+        kind = writer_named(format)
         out = _Output(file)
         try:
-            _core.write_mooncake(self._core, cast("BinaryIO", out))
-        except _core.TraceError:
+            calls.run(
+                lambda p: _core.write_rows(
+                    self._core, cast("BinaryIO", out), format=kind, name=name, progress=p
+                ),
+                what="writing",
+                hook=progress,
+            )
+        except TraceError:
             if out.error is not None:
                 raise out.error from None
             raise
 
-    def select(self, expression: pl.Expr) -> Trace:
+    def anonymize(self, *, shift_times: bool = False) -> Trace:
+        """Return the trace without names, to be given away; every replay gives the same hits.
+
+        Ids are numbered from 0 in order of first appearance. Sessions, tenants, models and the other columns
+        of namespaces become ``s1``, ``t1``, ``m1``, ... in order of first appearance; request ids, parents
+        that name requests, and all columns of other names go; so do the values that ``quality`` quotes.
+        Lengths and the distances between arrivals stay: whoever has the original can still recognise it.
+
+        Parameters
+        ----------
+        shift_times
+            Move the first arrival to 0.
+
+        Examples
+        --------
+        >>> import kvreplay as kv
+        >>> trace = kv.generate("multi_turn", requests=50, seed=1).anonymize()
+        >>> trace.blocks(0)[:3], trace.requests()["session"][0]
+        ([0, 1, 2], 's1')
+        """
+        return Trace(self._core.anonymize(shift_times), self._cuts)
+
+    def spread_ties(self) -> Trace:
+        """Return the trace with requests of equal time spread evenly up to the next distinct time.
+
+        Recorded times are often rounded, and a queue then meets bursts that never happened. Order and hits
+        stay the same. The last group is spread over the gap before it; with one time only nothing changes.
+
+        Examples
+        --------
+        >>> import kvreplay as kv, polars as pl
+        >>> rows = pl.DataFrame({"timestamp_us": [0, 0, 90], "input_tokens": 16, "hash_ids": [[1], [1], [1]]})
+        >>> kv.read_trace(rows, block_tokens=16).spread_ties().requests()["arrival_us"].to_list()
+        [0, 45, 90]
+        """
+        return Trace(self._core.spread_ties(), self._cuts)
+
+    @property
+    def cuts(self) -> tuple[Cut, ...]:
+        """What :meth:`select` and :meth:`sample_sessions` did to the trace, in the order they were called."""
+        return self._cuts
+
+    def select(self, expression: pl.Expr, *, whole_sessions: bool = False) -> Trace:
         """Keep the requests for which a Polars expression over the request columns is true.
 
-        Whole requests are kept or left out, never parts of a path.
+        Whole requests are kept or left out, never parts of a path. Leaving requests out leaves out their
+        reuse: :attr:`cuts` of the result says what became of the working set.
+
+        Parameters
+        ----------
+        expression
+            For example ``pl.col("input_tokens") < 8192``.
+        whole_sessions
+            Keep every request of a session of which one is kept.
 
         Raises
         ------
         ConfigError
-            When the expression fails or keeps nothing.
+            When the expression fails or keeps nothing, or there are no sessions to keep whole.
 
         Examples
         --------
         >>> import kvreplay as kv, polars as pl
         >>> trace = kv.generate("multi_turn", requests=50, seed=1)
-        >>> len(trace.select(pl.col("request") < 10))
-        10
+        >>> first = trace.select(pl.col("request") < 10)
+        >>> len(first), first.cuts[0].before.requests, first.cuts[0].sessions_cut
+        (10, 50, 2)
         """
         import polars as pl
 
+        requests = self.requests()
         try:
-            keep = self.requests().filter(expression)["request"]
+            keep = requests.filter(expression)
         except pl.exceptions.PolarsError as error:
             reason = str(error).splitlines()[0]
-            columns = ", ".join(self.requests().columns)
+            columns = ", ".join(requests.columns)
             raise ConfigError(f"cannot select requests: {reason}", hint=f"columns: {columns}") from error
-        return self._keep(keep.to_list())
+        if whole_sessions:
+            if "session" not in requests.columns:
+                raise no_sessions()
+            of_kept = pl.col("session").is_in(keep["session"].drop_nulls().unique().to_list())
+            alone = pl.col("request").is_in(keep["request"].to_list())
+            keep = requests.filter(of_kept.fill_null(value=False) | alone)
+        return self._keep(keep["request"].to_list(), f"select {expression}")
 
     def sample_sessions(self, fraction: float, *, seed: int = 0) -> Trace:
         """Keep about `fraction` of the sessions, each with all its requests.
 
         A session is kept when a hash of its name and the seed falls below `fraction`: a smaller fraction
         keeps a subset of what a larger one keeps. Requests without a session count as sessions of their own.
+        What sessions share with each other is used less often in a sample: :attr:`cuts` of the result says
+        what became of the working set.
 
         Raises
         ------
@@ -212,26 +290,15 @@ class Trace:
             )
         requests = self.requests()
         if "session" not in requests.columns:
-            raise ConfigError(
-                "the trace has no session column",
-                hint='map one with columns={"session": ...}; single requests would lose their reuse',
-            )
-        names: list[str | None] = requests["session"].to_list()
-        limit = int(fraction * 2**64)
-        kept: dict[str, bool] = {}
-        keep = []
-        for request, name in enumerate(names):
-            key = f"request {request}" if name is None else f"session {name}"
-            if key not in kept:
-                kept[key] = _hash64(key, seed) < limit
-            if kept[key]:
-                keep.append(request)
-        return self._keep(keep)
+            raise no_sessions()
+        keep = kept_of(requests["session"].to_list(), fraction, seed)
+        return self._keep(keep, f"sample_sessions {fraction:g} seed {seed}")
 
-    def _keep(self, keep: list[int]) -> Trace:
+    def _keep(self, keep: list[int], what: str) -> Trace:
         if not keep:
             raise ConfigError("no request is left", hint="keep more of the trace")
-        return Trace(calls.run(lambda _: self._core.select(keep), what="selecting"))
+        core = calls.run(lambda _: self._core.select(keep), what="selecting")
+        return Trace(core, (*self._cuts, cut(self._core, core, keep, what)))
 
 
 def _unpickled(data: bytes) -> Trace:
@@ -255,9 +322,18 @@ class _Output:
             raise
 
 
-def _hash64(key: str, seed: int) -> int:
-    salt = (seed & (2**64 - 1)).to_bytes(8, "little")
-    return int.from_bytes(blake2b(key.encode(), digest_size=8, key=salt).digest(), "little")
+def writer_named(name: str) -> str:
+    """Name of an output format, dashes taken for underscores.
+
+    Raises
+    ------
+    ConfigError
+        When there is none of that name.
+    """
+    known = _core.writers().to_pydict()["name"]
+    if name.replace("-", "_") not in known:
+        raise unknown("output format", name, known)
+    return name.replace("-", "_")
 
 
 def read_trace(
@@ -271,6 +347,11 @@ def read_trace(
     namespace: str | Sequence[str] = "auto",
     strict: bool = False,
     columns: Mapping[str, str] | None = None,
+    session_rows: str = "auto",
+    shared_prefix: str = "none",
+    session_starts: str = "together",
+    concurrency: int | None = None,
+    seed: int = 0,
     progress: ProgressHook | None = None,
 ) -> Trace:
     """Read a trace.
@@ -278,8 +359,10 @@ def read_trace(
     Parameters
     ----------
     source
-        A path, a list of paths (read in order), ``-`` or a binary file object, an object with
-        ``__arrow_c_stream__`` (Polars, pyarrow) or a ``pl.LazyFrame``. Text may be packed with gz or zst.
+        A path, a list of paths (read in order), a directory of WEKA sessions, ``-`` or a binary file object,
+        an object with ``__arrow_c_stream__`` (Polars, pyarrow), a ``pl.LazyFrame``, or a URL (``s3://``,
+        ``gs://``, ``az://``, ``https://``; needs the extra ``kvreplay[remote]``).
+        Text may be packed with gz or zst.
     format
         ``auto`` or a name of :func:`kvreplay.formats`.
     block_tokens
@@ -296,6 +379,19 @@ def read_trace(
         Raise at the first row that would be rejected or repaired.
     columns
         Our names mapped to the file's, for example ``{"time": "ts", "session": "chat_id"}``.
+    session_rows
+        What rows of a session hold: ``auto`` (the whole prompt, with a warning where it looks otherwise),
+        ``cumulative`` or ``delta`` (only what the turn adds).
+    shared_prefix
+        ``none``, or ``tool+system``: sessions with local ids share the blocks of tools and system prompt
+        (WEKA).
+    session_starts
+        When sessions begin whose times count from their own start: ``together``, ``every(30s)`` or
+        ``uniform(8h)``.
+    concurrency
+        At most this many such sessions at once; ``None`` = no limit.
+    seed
+        Of the draws of ``uniform``.
     progress
         Called with ``(what, done, total)`` in bytes; ``done`` is -1 at the end.
 
@@ -312,30 +408,35 @@ def read_trace(
         When an option is invalid.
     """
     _check_options(block_tokens, columns)
-    found = resolve(source)
-    options: dict[str, Any] = {
-        "block_tokens": block_tokens,
-        "tail": tail,
-        "time_unit": time_unit,
-        "scope": scope,
-        "namespace": namespace,
-        "strict": strict,
-        "columns": dict(columns or {}),
-    }
-    match found:
-        case Text(sources):
+    _check_sessions(concurrency, seed)
+    options = reading_options(
+        format=format,
+        block_tokens=block_tokens,
+        tail=tail,
+        time_unit=time_unit,
+        scope=scope,
+        namespace=namespace,
+        strict=strict,
+        columns=columns,
+        session_rows=session_rows,
+        shared_prefix=shared_prefix,
+        session_starts=session_starts,
+        concurrency=concurrency,
+        seed=seed,
+    )
+    match resolve(source):
+        case Text(sources) as text:
             if format in ("arrow", "native"):
                 _wrong_format(name_of(sources[0]), format, "it is not Parquet")
             core = calls.run(
-                lambda p: _core.read(sources, format=format, progress=p, **options),
-                what="reading",
-                hook=progress,
+                lambda p: _core.read(sources, options, p), what="reading", hook=progress, stop=text.stop
             )
         case Stream(stream):
             if format not in _ARROW_FORMATS:
                 _wrong_format("", format, "rows in memory are Arrow")
+            options["format"] = "auto"
             core = calls.run(
-                lambda p: _core.read_arrow(stream, progress=p, **options), what="reading", hook=progress
+                lambda p: _core.read_arrow(stream, options, progress=p), what="reading", hook=progress
             )
         case Parquet(files):
             core = _read_parquet(files, format, options, progress)
@@ -357,8 +458,9 @@ def _read_parquet(
     if all(text is None for text in metadata):
         if format == "native":
             _wrong_format(names[0], format, "it is Parquet, but kvreplay did not write it")
+        options["format"] = "auto"
         return calls.run(
-            lambda p: _core.read_arrow(rows, file=file, progress=p, **options), what="reading", hook=hook
+            lambda p: _core.read_arrow(rows, options, file=file, progress=p), what="reading", hook=hook
         )
     if format == "arrow":
         _wrong_format(names[0], format, "it is a native file")
@@ -369,6 +471,27 @@ def _read_parquet(
     parquet.release_memory()
     _check_native_options(trace, options, names[0])
     return trace
+
+
+_DEFAULTS: dict[str, Any] = {
+    "format": "auto",
+    "block_tokens": None,
+    "tail": "auto",
+    "time_unit": "auto",
+    "scope": "auto",
+    "namespace": "auto",
+    "strict": False,
+    "session_rows": "auto",
+    "shared_prefix": "none",
+    "session_starts": "together",
+    "concurrency": None,
+    "seed": 0,
+}
+
+
+def reading_options(**given: Any) -> dict[str, Any]:
+    """The core's options of reading: what is given, else the defaults of :func:`read_trace`."""
+    return _DEFAULTS | given | {"columns": dict(given.get("columns") or {})}
 
 
 def _check_options(block_tokens: int | None, columns: Mapping[str, str] | None) -> None:
@@ -383,6 +506,15 @@ def _check_options(block_tokens: int | None, columns: Mapping[str, str] | None) 
                 f"columns maps names to names, not {ours!r} to {theirs!r}",
                 hint='{"time": "ts"} reads time from ts',
             )
+
+
+def _check_sessions(concurrency: int | None, seed: int) -> None:
+    if concurrency is not None and not units.is_whole(concurrency, 1, _MAX_BLOCK_TOKENS):
+        raise ConfigError(
+            f"concurrency must be a whole number from 1, not {concurrency!r}", hint="None is no limit"
+        )
+    if not units.is_whole(seed, 0, 2**64 - 1):
+        raise ConfigError(f"seed must be a whole number from 0, not {seed!r}", hint="below 2^64")
 
 
 def _wrong_format(file: str, format: str, why: str) -> None:
@@ -403,8 +535,9 @@ def _check_native_options(trace: _core.Trace, options: dict[str, Any], name: str
         )
     if options["tail"] not in ("auto", info["tail"]):
         raise ConfigError(f"{name}: has {info['tail']} tails", hint="convert the original again")
-    for key in ("time_unit", "scope", "namespace"):
-        if options[key] != "auto":
+    settled = ("time_unit", "scope", "namespace", "session_rows", "shared_prefix", "session_starts")
+    for key in (*settled, "concurrency"):
+        if options[key] != _DEFAULTS[key]:
             raise ConfigError(
                 f"{name}: {key} was settled when the native file was written",
                 hint="convert the original again",

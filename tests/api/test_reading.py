@@ -164,9 +164,8 @@ def test_what_is_not_a_trace_file(path: Path, tmp_path: Path) -> None:
     with pytest.raises(kv.TraceError, match="directory") as caught:
         kv.read_trace(tmp_path)
     assert caught.value.hint
-    for url in ("s3://bucket/t.jsonl", "https://example.org/t.jsonl"):
-        with pytest.raises(kv.TraceError, match="URL"):
-            kv.read_trace(url)
+    with pytest.raises(kv.TraceError, match="cannot read from ftp://"):
+        kv.read_trace("ftp://example.org/t.jsonl")
     with pytest.raises(kv.ConfigError, match="is empty"):
         kv.read_trace("")
     for wrong in (7, None, object()):

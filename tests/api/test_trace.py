@@ -106,7 +106,7 @@ def test_existing_files_and_wrong_formats(chats: kv.Trace, tmp_path: Path) -> No
     with pytest.raises(kv.ConfigError, match="exists already"):
         chats.write(tmp_path / "x", overwrite=False)
     with pytest.raises(kv.ConfigError, match="unknown output format"):
-        chats.write(tmp_path / "x", format="csv")  # type: ignore[arg-type]
+        chats.write(tmp_path / "x", format="csv")
     assert (tmp_path / "x").read_text() == "old"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,7 +11,8 @@ from kvreplay.cli import console, gate, interrupt, options as o
 from kvreplay.config import effective
 
 
-def command(  # noqa: PLR0913 - every option of the command
+@o.reads_traces
+def command(
     traces: o.Traces,
     tier: o.Tiers = None,
     kv_bytes_per_token: o.KvBytes = None,
@@ -41,21 +42,16 @@ def command(  # noqa: PLR0913 - every option of the command
     ] = None,
     json: o.Json = None,
     quiet: o.Quiet = None,
-    strict: o.Strict = None,
-    format: o.Format = None,
-    block_tokens: o.BlockTokens = None,
-    tail: o.Tail = None,
-    time_unit: o.TimeUnit = None,
-    scope: o.Scope = None,
-    namespace: o.Namespace = None,
-    column: o.Columns = None,
+    *,
+    reading: dict[str, Any],
 ) -> int:
     """Say what a cache could serve of a trace, and what some tiers would.
 
     Reads and checks the trace, replays it, prints the answer and, with --out, writes the tables behind it.
     """
-    flags = {key: value for key, value in locals().items() if key not in ("traces", "tier", "config")}
-    return _run(traces, flags, o.parse_tiers(tier), config)
+    apart = ("traces", "tier", "config", "reading")
+    flags = {key: value for key, value in locals().items() if key not in apart}
+    return _run(traces, flags | reading, o.parse_tiers(tier), config)
 
 
 def _run(traces: list[str], flags: dict[str, object], specs: list[dict[str, str]], config: str | None) -> int:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SCHEMA = "curve/1"
 
 
+@o.reads_traces
 def command(
     traces: o.Traces,
     policy: Annotated[
@@ -43,14 +44,8 @@ def command(
     overwrite: o.Overwrite = None,
     json: o.Json = None,
     quiet: o.Quiet = None,
-    strict: o.Strict = None,
-    format: o.Format = None,
-    block_tokens: o.BlockTokens = None,
-    tail: o.Tail = None,
-    time_unit: o.TimeUnit = None,
-    scope: o.Scope = None,
-    namespace: o.Namespace = None,
-    column: o.Columns = None,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Print hits against capacity, exact at every capacity for LRU from one pass."""
     given = dict(locals())
@@ -59,7 +54,7 @@ def command(
 
     interrupt.work_begins()
     progress = console.progress(quiet=bool(quiet))
-    trace = o.read(traces, given, progress)
+    trace = o.read(traces, reading, progress)
     console.warn_of_quality(trace, quiet=bool(quiet))
     policies = list(dict.fromkeys(policy or ["lru"]))
     scale = trace.scale(kv_bytes_per_token)

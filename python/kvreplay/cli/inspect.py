@@ -16,25 +16,19 @@ _COLUMNS = ("input_tokens", "output_tokens", "blocks")
 _SEVERITIES = ("error", "warning", "info")
 
 
+@o.reads_traces
 def command(
     traces: o.Traces,
     json: o.Json = None,
     quiet: o.Quiet = None,
-    strict: o.Strict = None,
-    format: o.Format = None,
-    block_tokens: o.BlockTokens = None,
-    tail: o.Tail = None,
-    time_unit: o.TimeUnit = None,
-    scope: o.Scope = None,
-    namespace: o.Namespace = None,
-    column: o.Columns = None,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Say what is in a trace: sizes, lengths, and everything that was odd about its rows."""
-    given = dict(locals())
     import kvreplay.frames  # noqa: F401 - loaded before the work: Ctrl-C then ends it cleanly
 
     interrupt.work_begins()
-    trace = o.read(traces, given, console.progress(quiet=bool(quiet)))
+    trace = o.read(traces, reading, console.progress(quiet=bool(quiet)))
     document = describe(trace)
     if json:
         console.put_json(document)

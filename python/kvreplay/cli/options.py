@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import inspect
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from kvreplay.errors import ConfigError
-from kvreplay.specs import key_values, tier_spec
+from kvreplay.specs import key_values, split_outside, tier_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kvreplay.calls import ProgressHook
     from kvreplay.replaying import Tier
     from kvreplay.trace import Trace
 
-_READING = "Reading"
+R = TypeVar("R")
 
 Traces = Annotated[
     list[str],
@@ -38,8 +40,33 @@ Namespace = Annotated[
 Columns = Annotated[
     list[str] | None,
     typer.Option(
-        "--column", help="OURS=THEIRS: name of a column in the file. Repeatable.", metavar="OURS=THEIRS"
+        "--columns",
+        "--column",
+        help="Our names and the file's: time=ts,session=chat_id. Repeatable.",
+        metavar="OURS=THEIRS[,...]",
     ),
+]
+SessionRows = Annotated[
+    str | None,
+    typer.Option(help="Rows of a session hold: auto, cumulative (all so far) or delta (what is new)."),
+]
+SharedPrefix = Annotated[
+    str | None,
+    typer.Option(help="Blocks that sessions with local ids share: none or tool+system.", metavar="PREFIX"),
+]
+SessionStarts = Annotated[
+    str | None,
+    typer.Option(
+        help="When sessions without a clock begin: together, every(30s) or uniform(8h).", metavar="RULE"
+    ),
+]
+Concurrency = Annotated[
+    int | None, typer.Option(help="At most this many such sessions at once.", metavar="N")
+]
+SessionSeed = Annotated[int | None, typer.Option(help="Seed of uniform session starts.", metavar="N")]
+SpreadTies = Annotated[
+    bool | None,
+    typer.Option("--spread-ties", help="Spread equal times evenly up to the next one (for timed work)."),
 ]
 Strict = Annotated[
     bool | None, typer.Option("--strict", help="Stop at the first row that would be rejected or repaired.")
@@ -93,7 +120,47 @@ FullBlocksOnly = Annotated[
 ]
 
 
-def read(traces: Sequence[str], options: dict[str, Any], progress: ProgressHook | None) -> Trace:
+# Every command that reads a trace has these, by `reads_traces`. Names are those of `read` below.
+READING: dict[str, Any] = {
+    "strict": Strict,
+    "format": Format,
+    "block_tokens": BlockTokens,
+    "tail": Tail,
+    "time_unit": TimeUnit,
+    "scope": Scope,
+    "namespace": Namespace,
+    "column": Columns,
+    "session_rows": SessionRows,
+    "shared_prefix": SharedPrefix,
+    "session_starts": SessionStarts,
+    "concurrency": Concurrency,
+    "session_seed": SessionSeed,
+    "spread_ties": SpreadTies,
+}
+
+
+def reads_traces(command: Callable[..., R]) -> Callable[..., R]:
+    """Give a command the options of reading; it gets their values as a dict in its argument ``reading``."""
+
+    @wraps(command)
+    def with_reading(**arguments: Any) -> R:
+        reading = {name: arguments.pop(name) for name in READING}
+        return command(**arguments, reading=reading)
+
+    signature = inspect.signature(command, eval_str=True)
+    own = [parameter for name, parameter in signature.parameters.items() if name != "reading"]
+    options = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=annotation)
+        for name, annotation in READING.items()
+    ]
+    # typer looks at both; the wrapped command would show it the argument `reading`.
+    del with_reading.__wrapped__
+    with_reading.__signature__ = signature.replace(parameters=own + options)  # type: ignore[attr-defined]
+    with_reading.__annotations__ = {parameter.name: parameter.annotation for parameter in own + options}
+    return with_reading
+
+
+def read(traces: Sequence[str], options: Mapping[str, Any], progress: ProgressHook | None) -> Trace:
     """Read the traces of a command line with the options above (``None`` = default).
 
     Raises
@@ -105,7 +172,8 @@ def read(traces: Sequence[str], options: dict[str, Any], progress: ProgressHook 
 
     namespaces = [name for text in options.get("namespace") or [] for name in text.split(",")]
     single = len(namespaces) == 1 and namespaces[0] in ("auto", "none")
-    return read_trace(
+    pairs = [pair for text in options.get("column") or [] for pair in split_outside(text, ",")]
+    trace = read_trace(
         traces[0] if len(traces) == 1 else list(traces),
         format=options.get("format") or "auto",
         block_tokens=options.get("block_tokens"),
@@ -114,9 +182,15 @@ def read(traces: Sequence[str], options: dict[str, Any], progress: ProgressHook 
         scope=options.get("scope") or "auto",
         namespace=namespaces[0] if single else namespaces or "auto",
         strict=bool(options.get("strict")),
-        columns=key_values(list(options.get("column") or []), what="--column"),
+        columns=key_values(pairs, what="--columns"),
+        session_rows=options.get("session_rows") or "auto",
+        shared_prefix=options.get("shared_prefix") or "none",
+        session_starts=options.get("session_starts") or "together",
+        concurrency=options.get("concurrency"),
+        seed=options.get("session_seed") or 0,
         progress=progress,
     )
+    return trace.spread_ties() if options.get("spread_ties") else trace
 
 
 def parse_tiers(texts: Sequence[str] | None) -> list[dict[str, str]]:

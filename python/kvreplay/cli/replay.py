@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 SCHEMA = "replay/1"
 
 
-def command(  # noqa: PLR0913 - every option of the command
+@o.reads_traces
+def command(
     traces: o.Traces,
     tier: o.Tiers = None,
     mode: Annotated[
@@ -47,14 +48,8 @@ def command(  # noqa: PLR0913 - every option of the command
     overwrite: o.Overwrite = None,
     json: o.Json = None,
     quiet: o.Quiet = None,
-    strict: o.Strict = None,
-    format: o.Format = None,
-    block_tokens: o.BlockTokens = None,
-    tail: o.Tail = None,
-    time_unit: o.TimeUnit = None,
-    scope: o.Scope = None,
-    namespace: o.Namespace = None,
-    column: o.Columns = None,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Replay a trace through tiers and print their counters."""
     given = dict(locals())
@@ -63,7 +58,7 @@ def command(  # noqa: PLR0913 - every option of the command
     interrupt.work_begins()
     tiers = o.make_tiers(o.parse_tiers(tier))
     progress = console.progress(quiet=bool(quiet))
-    trace = o.read(traces, given, progress)
+    trace = o.read(traces, reading, progress)
     result = replay(
         trace,
         tiers,

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 SCHEMA = "sweep/1"
 
 
-def command(  # noqa: PLR0913 - every option of the command
+@o.reads_traces
+def command(
     traces: o.Traces,
     policy: Annotated[
         list[str] | None,
@@ -58,14 +59,8 @@ def command(  # noqa: PLR0913 - every option of the command
     overwrite: o.Overwrite = None,
     json: o.Json = None,
     quiet: o.Quiet = None,
-    strict: o.Strict = None,
-    format: o.Format = None,
-    block_tokens: o.BlockTokens = None,
-    tail: o.Tail = None,
-    time_unit: o.TimeUnit = None,
-    scope: o.Scope = None,
-    namespace: o.Namespace = None,
-    column: o.Columns = None,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Replay a trace through every combination of the values given, on all processors.
 
@@ -87,7 +82,7 @@ def command(  # noqa: PLR0913 - every option of the command
     if out is not None:
         check_target(out, overwrite=bool(overwrite), directory=False)
     progress = console.progress(quiet=bool(quiet))
-    trace = o.read(traces, given, progress)
+    trace = o.read(traces, reading, progress)
     console.warn_of_quality(trace, quiet=bool(quiet))
     frame = sweep(trace, grid, store=store, model=kv_bytes_per_token, progress=progress)
     if out is not None:

@@ -2,7 +2,7 @@
 
 use crate::arrow::{Strings, internal, reader};
 use crate::errors::to_python;
-use crate::read::{NamespaceArg, Options};
+use crate::read::Options;
 use crate::run::{Progress, run};
 use crate::trace::Trace;
 use arrow_array::cast::AsArray;
@@ -16,7 +16,6 @@ use arrow_schema::{DataType, TimeUnit as ArrowUnit};
 use kvreplay_core::ingest::{Batch, BatchColumn, ColumnReader, TimeUnit, Validity, Values};
 use pyo3::prelude::*;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Values of an array in a form the core takes, borrowed where the layout is the same.
@@ -195,25 +194,14 @@ fn push(
 }
 
 #[pyfunction]
-#[pyo3(signature = (
-    stream, *, block_tokens, tail, time_unit, scope, namespace, strict, columns, file = "", progress = None
-))]
-#[expect(clippy::too_many_arguments, reason = "keyword-only options of the Python call")]
+#[pyo3(signature = (stream, options, *, file = "", progress = None))]
 pub(crate) fn read_arrow(
     stream: &Bound<'_, PyAny>,
-    block_tokens: Option<u32>,
-    tail: String,
-    time_unit: String,
-    scope: String,
-    namespace: NamespaceArg,
-    strict: bool,
-    columns: BTreeMap<String, String>,
+    options: Options,
     file: &str,
     progress: Option<&Progress>,
 ) -> PyResult<Trace> {
     let py = stream.py();
-    let format = "auto".to_owned();
-    let options = Options { format, block_tokens, tail, time_unit, scope, namespace, strict, columns };
     let options = options.parse().map_err(|error| to_python(py, error))?;
     let mut rows = ColumnReader::new(file, &options).map_err(|error| to_python(py, error))?;
     for batch in reader(stream)? {

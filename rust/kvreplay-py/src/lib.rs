@@ -5,6 +5,7 @@ mod arrow_in;
 mod errors;
 mod generate;
 mod native;
+mod plain;
 mod read;
 mod registries;
 mod replay;
@@ -25,9 +26,9 @@ mod _core {
     #[pymodule_export]
     use super::arrow_in::read_arrow;
     #[pymodule_export]
-    use super::generate::generate;
+    use super::generate::{Lengths, generate};
     #[pymodule_export]
-    use super::read::{formats, read, write_mooncake};
+    use super::read::{formats, read, read_lengths, write_rows, writers};
     #[pymodule_export]
     use super::registries::{admissions, fill_rules, generators, policies, quality_codes};
     #[pymodule_export]

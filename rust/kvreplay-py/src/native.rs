@@ -107,23 +107,24 @@ fn batch(trace: &CoreTrace, rows: NativeRows) -> PyResult<RecordBatch> {
     columns.finish()
 }
 
+/// Columns of a record batch while they are made.
 #[derive(Default)]
-struct Columns {
+pub(crate) struct Columns {
     fields: Vec<Field>,
     arrays: Vec<ArrayRef>,
 }
 
 impl Columns {
-    fn add(&mut self, field: Field, array: impl Array + 'static) {
+    pub(crate) fn add(&mut self, field: Field, array: impl Array + 'static) {
         self.fields.push(field);
         self.arrays.push(Arc::new(array));
     }
 
-    fn add_list(&mut self, name: &str, array: ListArray) {
+    pub(crate) fn add_list(&mut self, name: &str, array: ListArray) {
         self.add(field(name, array.data_type().clone()), array);
     }
 
-    fn finish(self) -> PyResult<RecordBatch> {
+    pub(crate) fn finish(self) -> PyResult<RecordBatch> {
         RecordBatch::try_new(Arc::new(Schema::new(self.fields)), self.arrays).map_err(internal)
     }
 }

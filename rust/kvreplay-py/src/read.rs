@@ -2,9 +2,10 @@
 
 use crate::arrow::Table;
 use crate::errors::to_python;
+use crate::generate::Lengths;
 use crate::run::{Progress, run};
 use crate::trace::Trace;
-use kvreplay_core::ingest::{self, Namespace, ReadOptions, Source};
+use kvreplay_core::ingest::{self, Namespace, Packing, ReadOptions, Source};
 use kvreplay_core::table::{Table as CoreTable, Values};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -12,16 +13,23 @@ use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
-/// Options as Python gives them.
+/// Options as Python gives them: a mapping with every key (`ReadOptions` in the stub).
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
 pub(crate) struct Options {
-    pub(crate) format: String,
-    pub(crate) block_tokens: Option<u32>,
-    pub(crate) tail: String,
-    pub(crate) time_unit: String,
-    pub(crate) scope: String,
-    pub(crate) namespace: NamespaceArg,
-    pub(crate) strict: bool,
-    pub(crate) columns: BTreeMap<String, String>,
+    format: String,
+    block_tokens: Option<u32>,
+    tail: String,
+    time_unit: String,
+    scope: String,
+    namespace: NamespaceArg,
+    strict: bool,
+    columns: BTreeMap<String, String>,
+    session_rows: String,
+    shared_prefix: String,
+    session_starts: String,
+    concurrency: Option<u32>,
+    seed: u64,
 }
 
 /// `auto`, `none` or the names of columns.
@@ -50,6 +58,11 @@ impl Options {
         options.set_tail(&self.tail)?;
         options.set_time_unit(&self.time_unit)?;
         options.set_scope(&self.scope)?;
+        options.set_session_rows(&self.session_rows)?;
+        options.set_shared_prefix(&self.shared_prefix)?;
+        options.sessions.set_rule(&self.session_starts)?;
+        options.sessions.concurrency = self.concurrency;
+        options.sessions.seed = self.seed;
         options.check()?;
         Ok(options)
     }
@@ -102,28 +115,32 @@ fn source(object: &Bound<'_, PyAny>) -> PyResult<Source> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (
-    sources, *, format, block_tokens, tail, time_unit, scope, namespace, strict, columns, progress = None
-))]
-#[expect(clippy::too_many_arguments, reason = "keyword-only options of the Python call")]
+#[pyo3(signature = (sources, options, progress = None))]
 #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands over owned lists")]
 pub(crate) fn read(
     py: Python<'_>,
     sources: Vec<Bound<'_, PyAny>>,
-    format: String,
-    block_tokens: Option<u32>,
-    tail: String,
-    time_unit: String,
-    scope: String,
-    namespace: NamespaceArg,
-    strict: bool,
-    columns: BTreeMap<String, String>,
+    options: Options,
     progress: Option<&Progress>,
 ) -> PyResult<Trace> {
-    let options = Options { format, block_tokens, tail, time_unit, scope, namespace, strict, columns };
     let options = options.parse().map_err(|error| to_python(py, error))?;
     let sources = sources.iter().map(source).collect::<PyResult<Vec<_>>>()?;
     run(py, progress, |progress| ingest::read(sources, &options, progress)).map(Trace::from)
+}
+
+/// Arrivals and lengths only: the rows of traces that list no blocks as well.
+#[pyfunction]
+#[pyo3(signature = (sources, options, progress = None))]
+#[expect(clippy::needless_pass_by_value, reason = "pyo3 hands over owned lists")]
+pub(crate) fn read_lengths(
+    py: Python<'_>,
+    sources: Vec<Bound<'_, PyAny>>,
+    options: Options,
+    progress: Option<&Progress>,
+) -> PyResult<Lengths> {
+    let options = options.parse().map_err(|error| to_python(py, error))?;
+    let sources = sources.iter().map(source).collect::<PyResult<Vec<_>>>()?;
+    run(py, progress, |progress| ingest::read_lengths(sources, &options, progress)).map(Lengths::from)
 }
 
 impl io::Write for FileObject {
@@ -140,12 +157,35 @@ impl io::Write for FileObject {
 }
 
 #[pyfunction]
-pub(crate) fn write_mooncake(py: Python<'_>, trace: &Trace, file: &Bound<'_, PyAny>) -> PyResult<()> {
+#[pyo3(signature = (trace, file, *, format, name, progress = None))]
+pub(crate) fn write_rows(
+    py: Python<'_>,
+    trace: &Trace,
+    file: &Bound<'_, PyAny>,
+    format: &str,
+    name: &str,
+    progress: Option<&Progress>,
+) -> PyResult<()> {
     let mut file = io::BufWriter::with_capacity(
         1 << 20,
         FileObject { object: file.clone().unbind(), name: String::new() },
     );
-    run(py, None, |_| ingest::write_mooncake(&trace.0, &mut file))
+    let packing = Packing::of_name(name);
+    run(py, progress, |progress| ingest::write(&trace.0, format, packing, &mut file, progress))
+}
+
+#[pyfunction]
+pub(crate) fn writers() -> PyResult<Table> {
+    let writers = ingest::writers();
+    let column = |get: &dyn Fn(&ingest::WriterInfo) -> &'static str| {
+        Values::Text(writers.iter().map(|writer| Some(get(writer).to_owned())).collect())
+    };
+    CoreTable::new()
+        .with("name", column(&|w| w.name))
+        .with("doc", column(&|w| w.doc))
+        .with("loses", column(&|w| w.loses))
+        .with("source", column(&|w| w.source))
+        .try_into()
 }
 
 #[pyfunction]

@@ -2,7 +2,7 @@
 
 use crate::arrow::Table;
 use crate::errors::to_python;
-use crate::native;
+use crate::{native, plain};
 use kvreplay_core::table::{Table as CoreTable, Values};
 use kvreplay_core::trace::{CODES, Column, Id, NO_LENGTH, Trace as CoreTrace};
 use pyo3::exceptions::PyIndexError;
@@ -120,6 +120,18 @@ impl Trace {
         }
         let trace = py.detach(|| self.0.select(&keep));
         trace.map(Self::from).map_err(|error| to_python(py, error))
+    }
+
+    fn anonymize(&self, py: Python<'_>, shift_times: bool) -> Self {
+        py.detach(|| self.0.anonymize(shift_times)).into()
+    }
+
+    fn spread_ties(&self, py: Python<'_>) -> Self {
+        py.detach(|| self.0.spread_ties()).into()
+    }
+
+    fn plain(&self, py: Python<'_>, begin: usize) -> PyResult<(Table, usize)> {
+        py.detach(|| plain::rows(&self.0, begin))
     }
 
     fn native<'py>(&self, py: Python<'py>) -> PyResult<(Table, Bound<'py, PyAny>)> {

@@ -60,10 +60,11 @@ pub(super) fn finish(mut sink: RowSink, format: &str) -> Result<Trace> {
             origin.namespaces = namespaces_in(&forest);
         }
     }
-    if options.session_rows == SessionRows::Delta {
+    let delta = options.session_rows == SessionRows::Delta;
+    if delta {
         (forest, ids) = delta::concatenate(&mut rows, &forest, &ids, &lengths, &mut notes)?;
     }
-    origin.chained = check_chains(&rows, &forest, &ids, &mut notes);
+    origin.chained = check_chains(&rows, &forest, &ids, delta, &mut notes);
     let mut arrival_us = arrivals(&rows, &options, &mut notes)?;
     let one_clock = hints.dates || !rows.owners.is_empty();
     let order =
@@ -84,7 +85,7 @@ pub(super) fn finish(mut sink: RowSink, format: &str) -> Result<Trace> {
     let settled = Settled { requests: &requests, forest: &forest, order: order.as_deref(), places: &places };
     settled.duplicates(&mut notes);
     settled.skew(&mut notes);
-    if options.session_rows != SessionRows::Delta {
+    if !delta {
         settled.turns(&mut notes);
     }
     notes.stopped()?;
@@ -193,7 +194,7 @@ fn drop_repeats(rows: &mut Rows, notes: &mut Notes) -> bool {
     let Some(first) = first else { return false };
     let place = Some(rows.places.get(first));
     notes.mention("foreign_rows", again, place, ids.get(first as usize));
-    notes.also("foreign_rows", &format!("{again} repeat a request that was listed earlier"));
+    notes.also("foreign_rows", &format!("requests that were listed before: {again}"));
     let is_kept = |&row: &u32| {
         let code = ids.codes[row as usize];
         code == NO_CODE || earliest[code as usize] == Some(row)
@@ -221,7 +222,7 @@ fn keep_rows(rows: &mut Rows, keep: &[u32]) {
 }
 
 /// Notes ids below two parents and ids that repeat on a path; `true` when there are none.
-fn check_chains(rows: &Rows, forest: &Forest, ids: &IdTable, notes: &mut Notes) -> bool {
+fn check_chains(rows: &Rows, forest: &Forest, ids: &IdTable, delta: bool, notes: &mut Notes) -> bool {
     let rekeyed = find_rekeyed(forest, ids);
     let (Some(chain), Some(block)) = (rekeyed.first_chain, rekeyed.first_block) else { return true };
     // Rows are in file order and number their chains: the first on that chain is the one that hung it.
@@ -231,7 +232,12 @@ fn check_chains(rows: &Rows, forest: &Forest, ids: &IdTable, notes: &mut Notes) 
         Id::Number(number) => number.to_string(),
         Id::Text(text) => text.to_owned(),
     };
-    notes.defer("id_with_two_parents", rekeyed.ids, place, Some(&value));
+    if delta {
+        // Ids of deltas name what a turn adds: below another history they are other blocks, as they should be.
+        notes.mention("id_with_two_parents", rekeyed.ids, place, Some(&value));
+    } else {
+        notes.defer("id_with_two_parents", rekeyed.ids, place, Some(&value));
+    }
     let repeats = repeats(forest, ids);
     let has = |&row: &usize| {
         let node = rows.node[row];

@@ -210,6 +210,16 @@ pub(crate) fn looks_like_header<'a>(
     known >= 2
 }
 
+/// Whether a column of this name, written to a file, is read back as that column and as nothing else.
+#[must_use]
+pub fn keeps_column(name: &str) -> bool {
+    match resolve(name, &[]) {
+        None => true,
+        Some((Ours::Group(group), _)) => group == name,
+        Some(_) => false,
+    }
+}
+
 /// The names under which a file may keep a field.
 pub(crate) fn names_of(what: Ours, mapping: &[(String, String)]) -> Vec<&str> {
     let mapped: Vec<&str> = mapping

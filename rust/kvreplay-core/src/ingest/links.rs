@@ -48,7 +48,7 @@ pub(crate) fn connect(rows: &mut Rows, notes: &mut Notes) {
     if let Some(&(first, _)) = lost.first() {
         let place = Some(rows.places.get(first));
         notes.mention("clock_skew", lost.len() as u64, place, Some(rows.links.ids.get(lost[0].1)));
-        let detail = format!("{} waits for requests that are not in their play; taken as over", lost.len());
+        let detail = format!("waits for requests that are not in their play, taken as over: {}", lost.len());
         notes.detail("clock_skew", detail);
     }
     links.sort_by_key(|link: &Link| link.row);

@@ -36,13 +36,14 @@ mod write;
 mod tests;
 
 pub use columns::{Batch, BatchColumn, ColumnReader, Validity, Values};
+pub use fields::keeps_column;
 pub use format::{FormatInfo, formats};
 pub use length_only::{LengthRow, read_lengths};
 pub use options::{Namespace, ReadOptions, Scope, SessionRows, SharedPrefix, TimeUnit};
 pub use rows::MAX_FOREIGN_COLUMNS;
 pub use source::Source;
 pub use starts::{SessionStarts, StartRule};
-pub use write::write_mooncake;
+pub use write::{Packing, WriterInfo, names_namespaces, write, write_mooncake, writers};
 
 use crate::error::{Error, Result};
 use crate::progress::Progress;

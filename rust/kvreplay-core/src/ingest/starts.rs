@@ -172,7 +172,7 @@ pub(crate) fn place(
         times_us[row] = times_us[row].saturating_add(starts_us[owner as usize]);
     }
     let rule = sessions.text();
-    Ok(Some(format!("{count} sessions without a start of their own, begun {rule} (session_starts)")))
+    Ok(Some(format!("sessions without a start of their own: {count}, begun {rule} (session_starts)")))
 }
 
 #[cfg(test)]
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(times, [0, 3, 10, 9, 15]);
         assert_eq!(
             said.unwrap(),
-            "2 sessions without a start of their own, begun every(10us) (session_starts)"
+            "sessions without a start of their own: 2, begun every(10us) (session_starts)"
         );
         assert_eq!(place(&mut times, &[], &starts("every(10us)", None, 0)).unwrap(), None);
         let mut dates = [FIRST_DATE_US, 7];

@@ -1,5 +1,6 @@
 //! The trace: run-encoded, immutable, shared by `Arc`.
 
+mod anonymize;
 mod builder;
 mod check;
 mod columns;
@@ -9,6 +10,7 @@ mod ids;
 mod native;
 mod quality;
 pub mod synthetic;
+mod ties;
 
 pub use builder::{ForestBuilder, Kinds};
 pub use check::{Rekeyed, find_rekeyed};

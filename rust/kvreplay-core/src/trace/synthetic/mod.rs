@@ -16,11 +16,13 @@ mod rag_documents;
 mod random;
 mod registry;
 mod settings;
+mod shape;
 mod shared_prefix;
 mod source;
 mod unique;
 
 pub use registry::{Kind, Parameter, kinds};
+pub use shape::Shape;
 
 use super::{Column, ForestBuilder, Kinds, Node, Origin, Quality, Requests, Tail, Trace, find_rekeyed};
 use crate::error::{Error, Result};
@@ -71,6 +73,22 @@ pub fn generate(spec: &GenerateSpec) -> Result<Trace> {
 /// # Errors
 /// As [`generate`], and [`Error::Cancelled`].
 pub fn generate_with_progress(spec: &GenerateSpec, progress: &Progress) -> Result<Trace> {
+    generate_shaped(spec, None, progress)
+}
+
+/// [`generate_with_progress`] with the arrivals and lengths of a recording: one [`Shape`] per request, in order of
+/// arrival. The kind then only says what requests share.
+///
+/// # Errors
+/// As [`generate_with_progress`], and [`Error::Config`] when there are fewer shapes than requests.
+pub fn generate_shaped(spec: &GenerateSpec, shapes: Option<&[Shape]>, progress: &Progress) -> Result<Trace> {
+    if let Some(shapes) = shapes
+        && (shapes.len() as u64) < spec.requests
+    {
+        let message =
+            format!("{} requests are asked for, but only {} have lengths", spec.requests, shapes.len());
+        return Err(Error::config(message, "ask for fewer requests, or leave their number out"));
+    }
     let mut source = registry::start(spec)?;
     progress.start(spec.requests);
     let mut writer = Writer::new(spec);
@@ -81,6 +99,10 @@ pub fn generate_with_progress(spec: &GenerateSpec, progress: &Progress) -> Resul
         }
         draft.clear();
         source.next(&mut draft);
+        draft.arrival_us = draft.arrival_us / 1000 * 1000;
+        if let Some(shapes) = shapes {
+            shape::give(&mut draft, shapes[request as usize], spec.seed, request);
+        }
         writer.add(&draft)?;
     }
     progress.advance_to(spec.requests)?;
@@ -122,7 +144,7 @@ impl Writer {
         prompt::block_ids(self.root, &draft.segments, self.block_tokens, &mut self.ids);
         let node: Node = self.builder.push(0, &self.ids, Kinds::Numbers)?;
         self.requests.node.push(node);
-        self.arrival_us.push(draft.arrival_us / 1000 * 1000);
+        self.arrival_us.push(draft.arrival_us);
         self.requests.input_tokens.push(tokens as u32);
         self.requests.output_tokens.push(draft.output_tokens);
         let [session, parent, tenant, workload] = &mut self.columns;

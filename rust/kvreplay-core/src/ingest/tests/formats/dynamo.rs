@@ -137,7 +137,10 @@ fn agentic_faults_are_named() {
     let lost = read_ok(row(&format!("[{}]", on("nobody", "5"))), &ReadOptions::default());
     assert_eq!(lost.requests.arrival_us, Some(vec![7_000]));
     assert_eq!(findings(&lost)[1], ("clock_skew", 1, Some(2), Some("nobody")));
-    assert!(detail(&lost, "clock_skew").starts_with("1 waits for requests that are not in their play"));
+    assert!(
+        detail(&lost, "clock_skew")
+            .starts_with("waits for requests that are not in their play, taken as over: 1")
+    );
     let circle = read_ok(row(&format!("[{}]", on("a", "5"))), &ReadOptions::default());
     assert_eq!(circle.requests.arrival_us, Some(vec![7_000]));
     assert_eq!(findings(&circle)[1], ("clock_skew", 1, Some(2), Some("waits in a circle")));

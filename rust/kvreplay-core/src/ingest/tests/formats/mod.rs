@@ -1,5 +1,6 @@
 //! Every format with fixtures of its own: exact contents, detection, and what is said about the traps.
 
+mod delta_twin;
 mod dynamo;
 mod fuzz;
 mod lengths;

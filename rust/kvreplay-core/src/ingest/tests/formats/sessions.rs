@@ -44,7 +44,7 @@ fn sessions_without_any_time_begin_as_the_caller_says() {
     assert_eq!(trace.requests.arrival_us, Some(vec![0, 0, 2_000, 5_000]));
     // A later turn with neither a time nor a delay cannot be placed.
     assert_eq!(findings(&trace)[0], ("time_missing", 1, Some(5), Some("time")));
-    assert!(detail(&trace, "time_unit_inferred").contains("2 sessions without a start of their own"));
+    assert!(detail(&trace, "time_unit_inferred").contains("sessions without a start of their own: 2"));
     let mut options = sixteen();
     options.sessions.set_rule("every(1s)").unwrap();
     let trace = read_ok(text, &options);
@@ -85,6 +85,10 @@ fn deltas_get_their_history() {
     assert_eq!(trace.forest.blocks(), 4);
     assert!(trace.origin.chained);
     assert_eq!(trace.quality.count("delta_rows"), 0);
+    // Block 2 stands below 1 in both, block 3 would not below 9: by design, also where reading is strict.
+    let again = turn("c", ",\"timestamp\":5", 8, 0, "[9,3]");
+    let trace = read_ok(text.clone() + &again, &strict(delta(4)));
+    assert_eq!((trace.quality.count("id_with_two_parents"), trace.origin.chained), (2, false));
     // Read as whole prompts the same rows look wrong.
     let plain = read_ok(text, &ReadOptions { block_tokens: Some(4), ..ReadOptions::default() });
     assert_eq!((plain.quality.count("delta_rows"), plain.requests.input_tokens[2]), (1, 4));

@@ -65,7 +65,7 @@ fn lmcache_look_ups_count_once() {
     assert_eq!(trace.forest.blocks(), 2);
     let want = [("text_blocks", 3, Some(1), None), ("foreign_rows", 1, Some(3), Some("a"))];
     assert_eq!(findings(&trace), want);
-    assert_eq!(detail(&trace, "foreign_rows"), "1 repeat a request that was listed earlier");
+    assert_eq!(detail(&trace, "foreign_rows"), "requests that were listed before: 1");
     assert_eq!(trace.tail, crate::trace::Tail::Floor);
 }
 

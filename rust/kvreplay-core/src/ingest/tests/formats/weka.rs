@@ -45,7 +45,7 @@ fn a_session_with_a_sub_agent() {
     codes.retain(|f| !["cumulative_rows", "session_reset"].contains(&f.0));
     assert_eq!(codes, [("local_scope", 4, Some(4), None)]);
     assert!(
-        detail(&trace, "local_scope").starts_with("1 sessions without a start of their own, begun together")
+        detail(&trace, "local_scope").starts_with("sessions without a start of their own: 1, begun together")
     );
 }
 
