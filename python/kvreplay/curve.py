@@ -36,8 +36,6 @@ CURVE_SCHEMA: dict[str, Any] = {
 }
 _WARM_SCHEMA: dict[str, Any] = {"warm_hit_tokens": pl.Int64, "warm_token_hit_ratio": pl.Float64}
 _BYTES_PER_STEP = 100
-# Residents, guards, flags, queue links of a policy and its ghosts.
-_BYTES_PER_BLOCK = 24
 
 
 def lru_curve(
@@ -115,11 +113,7 @@ def hit_curve(
             at if at is not None else log_spaced(lru_curve(trace, progress=progress).last_capacity_blocks)
         )
         workers = threads()
-        memory.check(
-            trace.core.unique_blocks() * _BYTES_PER_BLOCK * min(workers, max(len(chosen), 1)),
-            what=f"a curve on {workers} threads",
-            hint="set KVREPLAY_THREADS to a smaller number, or select fewer requests",
-        )
+        memory.check_replays(trace.core.unique_blocks(), tiers=1, workers=min(workers, len(chosen)))
         table = calls.run(
             lambda p: _core.policy_curve(
                 trace.core,

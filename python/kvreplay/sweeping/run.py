@@ -62,8 +62,6 @@ SWEEP_SCHEMA: dict[str, Any] = {
     "all_hit_tokens": pl.Int64,
     "token_hit_ratio": pl.Float64,
 }
-# Residents, guards, flags, queue links of a policy and its ghosts, per distinct block and tier.
-_BYTES_PER_BLOCK_AND_TIER = 24
 _LOOK_EVERY_S = 0.1
 
 
@@ -162,12 +160,7 @@ def _kinds(distinct: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
 def _check_memory(trace: Trace, specs: dict[str, dict[str, Any]], executor: Executor | None) -> None:
     workers = threads() if executor is None else 1
     tiers = max((len(spec["tiers"]) for spec in specs.values()), default=0)
-    each = trace.core.unique_blocks() * _BYTES_PER_BLOCK_AND_TIER * tiers
-    memory.check(
-        each * min(workers, len(specs)),
-        what=f"a sweep on {workers} threads",
-        hint="set KVREPLAY_THREADS to a smaller number, or select fewer requests",
-    )
+    memory.check_replays(trace.core.unique_blocks(), tiers=tiers, workers=min(workers, len(specs)))
 
 
 class _Done:
