@@ -57,6 +57,35 @@ def test_two_tiers(benchmark: BenchmarkFixture, trace: kv.Trace, fill: str) -> N
     assert benchmark(kv.replay, trace, tiers).tiers.height == 2
 
 
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_policy_curve(
+    benchmark: BenchmarkFixture, trace: kv.Trace, monkeypatch: pytest.MonkeyPatch, threads: str
+) -> None:
+    monkeypatch.setenv("KVREPLAY_THREADS", threads)
+    sizes = [f"{percent}%" for percent in range(5, 85, 10)]
+    assert benchmark(kv.hit_curve, trace, policy="fifo", capacities=sizes).height == 8
+
+
+@pytest.mark.parametrize("policies", [["lru"], ["opt"], ["fifo", "arc", "sieve", "s3fifo"]], ids="-".join)
+def test_sweep(benchmark: BenchmarkFixture, trace: kv.Trace, policies: list[str]) -> None:
+    grid = {"capacity": ["1%", "5%", "10%", "20%"], "policy": policies}
+    assert benchmark(kv.sweep, trace, grid).height == 4 * len(policies)
+
+
+@pytest.mark.parametrize("events", [False, True], ids=["stack", "blocks"])
+def test_lru_by_either_engine(benchmark: BenchmarkFixture, trace: kv.Trace, *, events: bool) -> None:
+    """Events are what the stack cannot tell; without them it answers."""
+    result = benchmark(kv.replay, trace, [kv.Tier("gpu", capacity="10%")], events=events)
+    assert result.summary["engine"] == ("blocks" if events else "stack")
+
+
+def test_split_by_session_and_window(benchmark: BenchmarkFixture, trace: kv.Trace) -> None:
+    def split() -> int:
+        return kv.replay(trace, [kv.Tier("gpu", capacity="10%")], window="1m").windows.height
+
+    assert benchmark(split) > 0
+
+
 def test_reuse_runs(benchmark: BenchmarkFixture, trace: kv.Trace) -> None:
     assert benchmark(kv.reuse_runs, trace).height > 0
 

@@ -47,7 +47,13 @@ class _Job(Generic[T]):
         return self.result[0]
 
 
-def run(call: Callable[[_core.Progress], T], *, what: str, hook: ProgressHook | None = None) -> T:
+def run(
+    call: Callable[[_core.Progress], T],
+    *,
+    what: str,
+    hook: ProgressHook | None = None,
+    stop: Callable[[], None] | None = None,
+) -> T:
     """Run a long call of the core so that it can be watched and interrupted.
 
     Parameters
@@ -58,6 +64,8 @@ def run(call: Callable[[_core.Progress], T], *, what: str, hook: ProgressHook | 
         Name of the step for the progress hook (``reading``, ``replaying``).
     hook
         Called about every 50 ms with ``(what, done, total)``; total 0 = unknown.
+    stop
+        Called when interrupted: wakes a worker that waits for something else than the core.
 
     Raises
     ------
@@ -79,6 +87,8 @@ def run(call: Callable[[_core.Progress], T], *, what: str, hook: ProgressHook | 
                     hook(what, *job.progress.get())
         except BaseException:
             job.progress.cancel()
+            if stop is not None:
+                stop()
             job.done.wait()
             raise
         finally:

@@ -113,6 +113,7 @@ def hit_curve(
             at if at is not None else log_spaced(lru_curve(trace, progress=progress).last_capacity_blocks)
         )
         workers = threads()
+        memory.check_replays(trace.core.unique_blocks(), tiers=1, workers=min(workers, len(chosen)))
         table = calls.run(
             lambda p: _core.policy_curve(
                 trace.core,

@@ -8,6 +8,8 @@ from kvreplay import display
 from kvreplay.errors import ConfigError
 
 _KEEP_FREE = 0.9
+# Residents, guards, flags, queue links of a policy and its ghosts, per distinct block and tier.
+_BYTES_PER_BLOCK_AND_TIER = 24
 
 
 def available_bytes() -> int | None:
@@ -36,3 +38,18 @@ def check(needed_bytes: int, *, what: str, hint: str) -> None:
             f"and {display.size(free)} of memory are free",
             hint=hint,
         )
+
+
+def check_replays(unique_blocks: int, *, tiers: int, workers: int) -> None:
+    """Refuse replays of `tiers` tiers on `workers` threads at once that would not fit.
+
+    Raises
+    ------
+    ConfigError
+        When they do not.
+    """
+    check(
+        unique_blocks * _BYTES_PER_BLOCK_AND_TIER * tiers * workers,
+        what=f"a replay of {tiers} tiers on {workers} threads",
+        hint="set KVREPLAY_THREADS to a smaller number, or select fewer requests",
+    )

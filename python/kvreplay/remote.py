@@ -7,8 +7,11 @@
 from __future__ import annotations
 
 import os
+import queue
 import tempfile
+import threading
 from datetime import timedelta
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from urllib.parse import urlsplit, urlunsplit
 
@@ -27,6 +30,8 @@ _SILENCE = timedelta(seconds=60)
 _CONNECT = timedelta(seconds=20)
 _LONGEST = timedelta(days=7)
 _RETRIES = 3
+_AHEAD_CHUNKS = 4
+_NAP_S = 0.05
 _HINTS = {
     "s3": "set AWS_REGION and credentials, or AWS_SKIP_SIGNATURE=true for a public bucket",
     "gs": "set GOOGLE_APPLICATION_CREDENTIALS, or download the file first",
@@ -49,6 +54,10 @@ class Download:
         self._chunks = chunks
         self._chunk = memoryview(b"")
         self._got_bytes = 0
+        self._ended = False
+
+    def __del__(self) -> None:
+        self.kvreplay_stop()
 
     def read(self, size: int = -1) -> bytes:
         """Read at most `size` bytes (everything when negative); empty at the end."""
@@ -68,22 +77,81 @@ class Download:
             self._chunk = memoryview(bytes(self._chunk) + bytes(more))
         return bytes(self._chunk[:size])
 
+    def kvreplay_stop(self) -> None:
+        """Let a :meth:`read` that waits in another thread fail at once."""
+        if isinstance(self._chunks, _Fetch):
+            self._chunks.stop.set()
+
     def _next(self) -> memoryview:
-        while True:
+        while not self._ended:
+            where = f"after {self._got_bytes:,} of {self.size_bytes:,} bytes"
             try:
                 chunk = next(self._chunks, None)
             except Exception as error:  # noqa: BLE001 - obstore has an exception per kind of failure
-                where = f"the download broke off after {self._got_bytes:,} of {self.size_bytes:,} bytes"
-                raise OSError(f"{where}: {_first_line(error)}") from None
+                raise OSError(f"the download broke off {where}: {_first_line(error)}") from None
             if chunk is None:
+                self._ended = True
                 if self._got_bytes != self.size_bytes:
-                    raise OSError(
-                        f"the download ended after {self._got_bytes:,} of {self.size_bytes:,} bytes"
-                    )
-                return memoryview(b"")
-            self._got_bytes += len(chunk)
-            if len(chunk):
+                    raise OSError(f"the download ended {where}")
+            elif len(chunk):
+                self._got_bytes += len(chunk)
                 return memoryview(chunk)
+        return memoryview(b"")
+
+
+class _Fetch:
+    """The size and then the chunks of an object, fetched by a thread of its own.
+
+    A network call cannot be interrupted; waiting for a thread can. So Ctrl-C ends a command at once, whatever
+    the server does, and a few chunks are fetched ahead while the reader works.
+    """
+
+    def __init__(self, url: str, scheme: str) -> None:
+        self.stop = threading.Event()
+        self._ready: queue.Queue[Any] = queue.Queue(_AHEAD_CHUNKS)
+        # The thread knows the queue but not this object, which can then be dropped, and stops it.
+        work = (url, scheme, self._ready, self.stop)
+        threading.Thread(target=_fetch, args=work, name="kvreplay-download", daemon=True).start()
+
+    def __iter__(self) -> _Fetch:
+        return self
+
+    def __next__(self) -> Any:
+        while not self.stop.is_set():
+            try:
+                item = self._ready.get(timeout=_NAP_S)
+            except queue.Empty:
+                continue
+            if isinstance(item, Exception):
+                raise item
+            if item is None:
+                raise StopIteration
+            return item
+        raise OSError("it was stopped")
+
+
+def _fetch(url: str, scheme: str, ready: queue.Queue[Any], stop: threading.Event) -> None:
+    def hand_over(item: Any) -> bool:
+        while not stop.is_set():
+            try:
+                ready.put(item, timeout=_NAP_S)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    try:
+        import obstore
+
+        store, path = _store(url, scheme)
+        found = obstore.get(store, path)
+        hand_over(int(found.meta["size"]))
+        for chunk in found.stream(min_chunk_size=_CHUNK_BYTES):
+            if not hand_over(chunk):
+                return
+        hand_over(None)
+    except Exception as error:  # noqa: BLE001 - raised again where the object is read
+        hand_over(error)
 
 
 def scheme_of(url: str) -> str:
@@ -131,17 +199,14 @@ def open_url(url: str) -> BinaryIO:
     """
     scheme = scheme_of(url)
     name = shown(url)
-    try:
-        import obstore
-    except ImportError:
+    if find_spec("obstore") is None:
         raise ConfigError(
             f"{name}: reading from URLs needs the extra kvreplay[remote]",
             hint="pip install 'kvreplay[remote]', or pipe it: curl -sL URL | kvreplay analyze -",
-        ) from None
+        )
+    chunks = _Fetch(url, scheme)
     try:
-        store, path = _store(url, scheme)
-        found = obstore.get(store, path)
-        download = Download(name, int(found.meta["size"]), iter(found.stream(min_chunk_size=_CHUNK_BYTES)))
+        download = Download(name, next(chunks), chunks)
         if download.peek(_HEAD_BYTES) != b"PAR1":
             return cast("BinaryIO", download)
         return _spooled(download)
@@ -149,6 +214,9 @@ def open_url(url: str) -> BinaryIO:
         raise
     except Exception as error:
         raise _failed(name, scheme, error) from error
+    except BaseException:
+        chunks.stop.set()
+        raise
 
 
 def _store(url: str, scheme: str) -> tuple[Any, str]:

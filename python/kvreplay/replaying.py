@@ -24,8 +24,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _CHOICES = {"touch": ["path", "served"], "closure": ["leaf", "none"]}
 # A block reference can be a hit, or an insert and an eviction, in each tier; 32 bytes a row and the ids.
 _BYTES_PER_EVENT = 40
-# Residents, guards, flags, queue links of a policy and its ghosts.
-_BYTES_PER_BLOCK_AND_TIER = 24
 _BYTES_PER_REQUEST_AND_TIER = 8
 _MAX_CHUNK_BLOCKS = 2**20
 
@@ -284,11 +282,12 @@ def replay(
 
 def _check_memory(trace: Trace, tiers: int, *, events: bool) -> None:
     totals = trace.core.totals()
-    needed = (
-        trace.core.unique_blocks() * tiers * _BYTES_PER_BLOCK_AND_TIER
-        + len(trace) * (tiers + 1) * _BYTES_PER_REQUEST_AND_TIER
+    memory.check_replays(trace.core.unique_blocks(), tiers=tiers, workers=1)
+    memory.check(
+        len(trace) * (tiers + 1) * _BYTES_PER_REQUEST_AND_TIER,
+        what=f"the hits of {len(trace):,} requests",
+        hint="select fewer requests",
     )
-    memory.check(needed, what=f"a replay of {tiers} tiers", hint="select fewer requests")
     if events:
         memory.check(
             totals["block_refs"] * 2 * tiers * _BYTES_PER_EVENT,

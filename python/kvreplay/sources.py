@@ -31,6 +31,13 @@ class Text:
 
     sources: list[str | BinaryIO]
 
+    def stop(self) -> None:
+        """Let a download that a reader waits for fail at once."""
+        for source in self.sources:
+            stop = getattr(source, "kvreplay_stop", None)
+            if stop is not None:
+                stop()
+
 
 @dataclass(frozen=True)
 class Parquet:
@@ -57,7 +64,7 @@ def resolve(source: object) -> Text | Parquet | Stream:
         For what cannot be a source at all, a mixture, or a URL without the extra that reads it.
     """
     if hasattr(source, "__arrow_c_stream__"):
-        return Stream(source)
+        return Stream(_readable(source))
     if hasattr(source, "collect_batches") and hasattr(source, "collect_schema"):
         return Stream(_lazy_stream(source))
     if isinstance(source, list | tuple):
@@ -152,6 +159,21 @@ def _is_parquet(source: str | BinaryIO) -> bool:
     magic = source.read(4)
     source.seek(at)
     return magic == _PARQUET_MAGIC
+
+
+def _readable(table: Any) -> object:
+    """The table, with Polars' type Null (nothing but missing values, or empty lists) made a usual one.
+
+    Polars hands such columns over with a buffer that Arrow does not know, and the core's reader refuses it.
+    """
+    schema: Any = getattr(table, "schema", None)
+    if not (hasattr(table, "with_columns") and hasattr(schema, "dtypes") and "Null" in str(schema.dtypes())):
+        return table
+    import polars as pl
+
+    usual = {pl.Null(): pl.String(), pl.List(pl.Null): pl.List(pl.UInt64)}
+    casts = [pl.col(name).cast(usual[kind]) for name, kind in schema.items() if kind in usual]
+    return table.with_columns(casts)
 
 
 def _lazy_stream(lazy: Any) -> object:

@@ -67,9 +67,7 @@ def _window_us(trace: Trace, window: str) -> int:
     return length
 
 
-def requests_to_split(
-    trace: Trace, hits: pl.DataFrame, tiers: list[str], *, prefixes: bool
-) -> pl.DataFrame:
+def requests_to_split(trace: Trace, hits: pl.DataFrame, tiers: list[str], *, prefixes: bool) -> pl.DataFrame:
     """Requests with their groups, hits and the split of hits by session.
 
     Parameters
@@ -105,7 +103,9 @@ def _same_session_tokens(trace: Trace, requests: pl.DataFrame) -> pl.DataFrame:
     last, so the hit part of a run is what lies before the end of the hit.
     """
     runs = frame(calls.run(lambda p: _core.reuse_runs(trace.core, progress=p), what="reuse runs"))
-    size = pl.col("block_tokens") if "block_tokens" in requests.columns else pl.lit(trace.info["block_tokens"])
+    size = (
+        pl.col("block_tokens") if "block_tokens" in requests.columns else pl.lit(trace.info["block_tokens"])
+    )
     facts = requests.select("request", SESSION, "input_tokens", "hit_blocks", size.alias("size"))
     before = requests.select(previous_request="request", previous_session=SESSION)
     end = pl.min_horizontal(pl.col("start") + pl.col("length"), "hit_blocks")

@@ -104,12 +104,14 @@ def _lengths(source: object, columns: Mapping[str, str]) -> _core.Lengths:
     """Read arrivals and lengths. The core reads them from text, so tables go to it as CSV."""
     with ExitStack() as stack:
         match resolve(source):
-            case Text(sources):
+            case Text() as text:
                 options = reading_options(columns=columns)
             case table:
-                sources = [_as_csv(table, stack)]
+                text = Text([_as_csv(table, stack)])
                 options = reading_options(columns=columns, format="csv")
-        return calls.run(lambda p: _core.read_lengths(sources, options, p), what="reading")
+        return calls.run(
+            lambda p: _core.read_lengths(text.sources, options, p), what="reading", stop=text.stop
+        )
 
 
 def _as_csv(table: Parquet | Stream, stack: ExitStack) -> BinaryIO:

@@ -252,7 +252,7 @@ class Trace:
         >>> trace = kv.generate("multi_turn", requests=50, seed=1)
         >>> first = trace.select(pl.col("request") < 10)
         >>> len(first), first.cuts[0].before.requests, first.cuts[0].sessions_cut
-        (10, 50, 2)
+        (10, 50, 5)
         """
         import polars as pl
 
@@ -425,10 +425,12 @@ def read_trace(
         seed=seed,
     )
     match resolve(source):
-        case Text(sources):
+        case Text(sources) as text:
             if format in ("arrow", "native"):
                 _wrong_format(name_of(sources[0]), format, "it is not Parquet")
-            core = calls.run(lambda p: _core.read(sources, options, p), what="reading", hook=progress)
+            core = calls.run(
+                lambda p: _core.read(sources, options, p), what="reading", hook=progress, stop=text.stop
+            )
         case Stream(stream):
             if format not in _ARROW_FORMATS:
                 _wrong_format("", format, "rows in memory are Arrow")

@@ -240,3 +240,13 @@ def test_importing_is_light() -> None:
     code = f"import sys, kvreplay, kvreplay.cli.run; print({loaded})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_columns_of_nothing_but_missing_values() -> None:
+    frame = pl.DataFrame(
+        {"timestamp": [0, 1], "input_tokens": [16, 5], "hash_ids": [[1], []], "who": [None, None]}
+    )
+    empty = pl.DataFrame({"timestamp": [0], "input_tokens": [5], "hash_ids": [[]]})
+    assert [frame.schema["who"], empty.schema["hash_ids"]] == [pl.Null(), pl.List(pl.Null)]
+    assert kv.read_trace(frame, block_tokens=16).requests().columns[5:] == []
+    assert kv.read_trace(empty, block_tokens=16).info["block_refs"] == 0

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import gzip
 import http.server
+import signal
+import socket
+import subprocess
 import sys
 import threading
+import urllib.request
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -90,7 +95,7 @@ def test_signed_urls_keep_their_query_and_hide_it(server: str) -> None:
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t.jsonl.gz", "t.jsonl.zst", "t.parquet"])
 def test_a_short_download_is_an_error(server: str, name: str) -> None:
-    with pytest.raises(kv.TraceError, match="download broke off|response body") as caught:
+    with pytest.raises(kv.TraceError, match=r"download broke off|response body") as caught:
         kv.read_trace(f"{server}/short/{name}")
     assert caught.value.code == "io"
     assert caught.value.hint
@@ -102,7 +107,7 @@ def test_a_download_of_unknown_length_is_refused(server: str) -> None:
     assert "download the file first" in caught.value.hint
 
 
-def test_a_server_that_is_not_there(server: str) -> None:
+def test_a_server_that_is_not_there() -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files) as closed:
         port = closed.server_port
     with pytest.raises(kv.TraceError) as caught:
@@ -123,7 +128,7 @@ def test_several_urls_are_one_trace(server: str, chats: kv.Trace, tmp_path: Path
 def test_downloads_are_counted(sizes: list[int]) -> None:
     data = bytes(range(sum(sizes)))
     ends = [sum(sizes[:at]) for at in range(len(sizes) + 1)]
-    chunks = [data[begin:end] for begin, end in zip(ends, ends[1:], strict=False)]
+    chunks = [data[begin:end] for begin, end in pairwise(ends)]
     whole = Download("x", len(data), iter(chunks))
     assert whole.peek(4) == data[:4]
     assert whole.peek(100) == data
@@ -143,8 +148,26 @@ def test_a_reset_connection_is_an_error() -> None:
         kv.read_trace(Download("http://host/t.jsonl", 999, chunks()), block_tokens=16)
 
 
+def test_an_interrupt_does_not_wait_for_a_silent_server() -> None:
+    """The server accepts and says nothing, or stops in the middle; Ctrl-C ends the command at once."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n" + b'{"input_length": 16}\n'
+    for answer in (b"", head):
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            url = f"http://127.0.0.1:{listening.getsockname()[1]}/t.jsonl"
+            command = [sys.executable, "-m", "kvreplay", "inspect", url]
+            with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+                connection, _ = listening.accept()
+                with connection:
+                    connection.recv(1)
+                    connection.sendall(answer)
+                    running.send_signal(signal.SIGINT)
+                    out, err = running.communicate(timeout=30)
+        assert (running.returncode, out) == (130, b"")
+        assert b"Traceback" not in err
+
+
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "obstore", None)
+    monkeypatch.setattr("kvreplay.remote.find_spec", lambda _: None)
     with pytest.raises(
         kv.ConfigError, match=r"s3://bucket/t.jsonl: .* needs the extra kvreplay\[remote\]"
     ) as caught:
@@ -155,7 +178,7 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def bucket(server: str) -> Iterator[str]:
+def bucket(server: str) -> Iterator[str]:  # noqa: ARG001 - fills the files
     """A bucket of moto's S3 server that holds the same files."""
     moto = pytest.importorskip("moto.server", reason="moto is not installed")
     import obstore
@@ -173,10 +196,8 @@ def bucket(server: str) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in settings.items():
             patch.setenv(name, value)
-        import urllib.request
-
-        create = urllib.request.Request(f"http://{host}:{port}/traces", method="PUT")  # noqa: S310 - loopback
-        urllib.request.urlopen(create).close()  # noqa: S310 - same
+        create = urllib.request.Request(f"http://{host}:{port}/traces", method="PUT")
+        urllib.request.urlopen(create).close()  # noqa: S310 - loopback
         store = S3Store("traces", client_options={"allow_http": True})
         for name, data in Files.files.items():
             obstore.put(store, f"deep/{name}", data)

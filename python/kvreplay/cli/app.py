@@ -9,17 +9,18 @@ import typer
 
 from kvreplay import _core
 
-# Command: module below kvreplay.cli with a function `command` (or a `group` of commands).
+# Command: module below kvreplay.cli with a function `command` (or a `group` of commands), and what the list
+# of commands says of it (one line at 80 columns).
 COMMANDS = {
-    "analyze": "analyze",
-    "inspect": "inspect",
-    "curve": "curve",
-    "replay": "replay",
-    "sweep": "sweep",
-    "convert": "convert",
-    "generate": "generate",
-    "list": "listing",
-    "config": "config",
+    "analyze": ("analyze", "Say what a cache and given tiers would serve of a trace."),
+    "inspect": ("inspect", "Say what is in a trace, and what is wrong with it."),
+    "curve": ("curve", "Print hits against capacity, exact for LRU."),
+    "replay": ("replay", "Replay a trace through tiers and print their counters."),
+    "sweep": ("sweep", "Replay every combination of policies, sizes and filters."),
+    "convert": ("convert", "Write a trace in another format, whole or in part."),
+    "generate": ("generate", "Generate a trace of a kind of traffic."),
+    "list": ("listing", "List formats, writers, policies and other choices."),
+    "config": ("config", "Show the settings of an analysis."),
 }
 _EPILOG = (
     "Exit codes: 0 done, 1 internal error or failed output, 2 usage, 3 trace unreadable, "
@@ -43,13 +44,13 @@ def build(arguments: list[str]) -> typer.Typer:
     )
     app.callback()(_main)
     named = arguments[0] if arguments and arguments[0] in COMMANDS else None
-    for name, home in COMMANDS.items():
+    for name, (home, summary) in COMMANDS.items():
         if named in (None, name):
             module = importlib.import_module(f"kvreplay.cli.{home}")
             if hasattr(module, "group"):
-                app.add_typer(module.group, name=name)
+                app.add_typer(module.group, name=name, short_help=summary)
             else:
-                app.command(name, epilog=_EPILOG)(module.command)
+                app.command(name, epilog=_EPILOG, short_help=summary)(module.command)
     return app
 
 

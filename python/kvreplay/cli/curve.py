@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kvreplay import _core, calls, display, units
+from kvreplay import _core, calls, display, memory, units
 from kvreplay.cli import console, interrupt, options as o
 from kvreplay.points import curve_rows, log_spaced
 from kvreplay.threads import threads
@@ -109,6 +109,7 @@ def _policy(
     trace: Trace, name: str, capacities: list[int], warm: int | None, progress: ProgressHook | None
 ) -> _core.Table:
     workers = threads()
+    memory.check_replays(trace.core.unique_blocks(), tiers=1, workers=min(workers, len(capacities)))
     return calls.run(
         lambda p: _core.policy_curve(
             trace.core,

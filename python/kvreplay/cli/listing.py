@@ -38,7 +38,7 @@ def command(
 
 
 def _tables() -> list[dict[str, Any]]:
-    from kvreplay.tables import TABLES
+    from kvreplay.tables import TABLES, optional
 
     return [
         {
@@ -47,7 +47,7 @@ def _tables() -> list[dict[str, Any]]:
             "parameters": ", ".join(column.name for column in table.columns),
             "source": table.schema_name,
         }
-        for table in TABLES
+        for table in (*TABLES, *optional())
     ]
 
 

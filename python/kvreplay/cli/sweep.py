@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SCHEMA = "sweep/1"
 
 
+@o.reads_traces
 def command(
     traces: o.Traces,
     policy: Annotated[
@@ -25,7 +26,9 @@ def command(
     ] = None,
     capacity: Annotated[
         list[str] | None,
-        typer.Option(help='A capacity of the grid: "5000 blocks", "40GiB", "10%". Repeatable.', metavar="SIZE"),
+        typer.Option(
+            help='A capacity of the grid: "5000 blocks", "40GiB", "10%". Repeatable.', metavar="SIZE"
+        ),
     ] = None,
     admission: Annotated[
         list[str] | None,
@@ -56,14 +59,8 @@ def command(
     overwrite: o.Overwrite = None,
     json: o.Json = None,
     quiet: o.Quiet = None,
-    strict: o.Strict = None,
-    format: o.Format = None,
-    block_tokens: o.BlockTokens = None,
-    tail: o.Tail = None,
-    time_unit: o.TimeUnit = None,
-    scope: o.Scope = None,
-    namespace: o.Namespace = None,
-    column: o.Columns = None,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Replay a trace through every combination of the values given, on all processors.
 
@@ -85,7 +82,7 @@ def command(
     if out is not None:
         check_target(out, overwrite=bool(overwrite), directory=False)
     progress = console.progress(quiet=bool(quiet))
-    trace = o.read(traces, given, progress)
+    trace = o.read(traces, reading, progress)
     console.warn_of_quality(trace, quiet=bool(quiet))
     frame = sweep(trace, grid, store=store, model=kv_bytes_per_token, progress=progress)
     if out is not None:
@@ -103,9 +100,7 @@ def _write(frame: pl.DataFrame, trace: Trace, given: dict[str, Any], out: str) -
     keys = ("policy", "capacity", "admission", "tier", "mode", "unit", "kv_bytes_per_token", "last_token")
     spec = {"command": "sweep"} | {key: given[key] for key in (*keys, "full_blocks_only")}
     with new_file(out, overwrite=bool(given["overwrite"])) as beside:
-        files.write(
-            frame, beside, schema=SCHEMA, spec=files.spec_text(spec), trace_sha256=trace.core.sha256
-        )
+        files.write(frame, beside, schema=SCHEMA, spec=files.spec_text(spec), trace_sha256=trace.core.sha256)
 
 
 def _text(frame: pl.DataFrame, trace: Trace, width: int) -> str:
@@ -114,7 +109,9 @@ def _text(frame: pl.DataFrame, trace: Trace, width: int) -> str:
     rows = [["tiers", "hit tokens", "served", "stored", "dead"]]
     for _, point in frame.group_by("point", maintain_order=True):
         first = point.row(0, named=True)
-        rules = [first[key] for key, default in (("mode", "prefix"), ("unit", "block")) if first[key] != default]
+        rules = [
+            first[key] for key, default in (("mode", "prefix"), ("unit", "block")) if first[key] != default
+        ]
         rows.append(
             [
                 " ".join([first["tiers"], *rules]),

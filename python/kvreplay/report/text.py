@@ -36,7 +36,9 @@ def screen(report: Report, *, width: int) -> str:
     if "tiers" in report.tables:
         blocks.append(section("Tiers", tier_rows(report), width))
     if "policies" in report.tables:
-        blocks.append(section("One cache by policy", policy_rows(report.tables["policies"].to_dicts()), width))
+        blocks.append(
+            section("One cache by policy", policy_rows(report.tables["policies"].to_dicts()), width)
+        )
     for name, title in (("groups", "By group"), ("windows", "By window of time")):
         if name in report.tables:
             blocks += split_section(title, report.tables[name].to_dicts(), width)
@@ -135,10 +137,19 @@ def policy_rows(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 def split_section(title: str, rows: Sequence[dict[str, Any]], width: int) -> list[str]:
     """Groups or windows: the first ones, and how many there are."""
-    head = ["window" if "window" in rows[0] else "group", "requests", "tokens", "served", "same session", "other"]
+    head = [
+        "window" if "window" in rows[0] else "group",
+        "requests",
+        "tokens",
+        "served",
+        "same session",
+        "other",
+    ]
     out = [head]
     for row in rows[:_SPLIT_ROWS]:
-        sessions = [_share(row[f"{whose}_session_hit_tokens"], row["hit_tokens"]) for whose in ("same", "other")]
+        sessions = [
+            _share(row[f"{whose}_session_hit_tokens"], row["hit_tokens"]) for whose in ("same", "other")
+        ]
         out.append(
             [
                 _split_name(row),

@@ -144,8 +144,8 @@ def policy_line(best: dict[str, Any], worst: dict[str, Any], capacity: str) -> d
     if worst["policy"] != best["policy"]:
         text += f" and {worst['policy']}, the last, {display.percent(worst['hit_blocks'] / reusable)}"
     text += (
-        f". Of what the best misses, {display.percent(by_capacity / reusable)} is lost to capacity (OPT misses "
-        f"it too) and {display.percent(by_policy / reusable)} to the policy: {advice}."
+        f"; {display.percent(by_capacity / reusable)} are lost to capacity (OPT misses them too) and "
+        f"{display.percent(by_policy / reusable)} to even the best of these policies: {advice}."
     )
     return _line(
         "capacity_or_policy",

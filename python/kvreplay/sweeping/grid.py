@@ -10,7 +10,7 @@ from kvreplay.errors import ConfigError, unknown
 from kvreplay.replaying import Tier, check_rules, resolve_tiers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
 
     from kvreplay import units
 
@@ -56,8 +56,8 @@ def expand(grid: Any) -> list[Point]:
     Parameters
     ----------
     grid
-        A dict of lists, of which every combination is a point (the last key runs fastest), or a list of points.
-        Keys of the dict: those of :class:`kvreplay.Tier` for one tier (``capacity``, ``policy``,
+        A dict of lists, of which every combination is a point (the last key runs fastest), or a list of
+        points. Keys of the dict: those of :class:`kvreplay.Tier` for one tier (``capacity``, ``policy``,
         ``admission``, ...), or ``tiers`` (a list of tier lists) with ``NAME.KEY`` for a key of the tier NAME;
         and ``mode``, ``unit``, ``last_token``, ``full_blocks_only``. A single value stands for a list of one.
         A point of a list is a tier, a list of tiers, or a dict of single values.
@@ -90,7 +90,9 @@ def _combinations(grid: dict[str, Any]) -> list[Point]:
             raise ConfigError(f"{key} has no value to try", hint="give at least one")
         count *= len(choices)
     if count > MAX_POINTS:
-        raise ConfigError(f"the grid has {count:,} points", hint=f"the most is {MAX_POINTS:,}: try fewer values")
+        raise ConfigError(
+            f"the grid has {count:,} points", hint=f"the most is {MAX_POINTS:,}: try fewer values"
+        )
     if "tiers" in values and not all(isinstance(one, list | tuple) for one in values["tiers"]):
         values["tiers"] = [values["tiers"]]  # one list of tiers, not a list of them
     return [_point(dict(zip(values, one, strict=True))) for one in product(*values.values())]

@@ -62,8 +62,6 @@ SWEEP_SCHEMA: dict[str, Any] = {
     "all_hit_tokens": pl.Int64,
     "token_hit_ratio": pl.Float64,
 }
-# Residents, guards, flags, queue links of a policy and its ghosts, per distinct block and tier.
-_BYTES_PER_BLOCK_AND_TIER = 24
 _LOOK_EVERY_S = 0.1
 
 
@@ -90,8 +88,8 @@ def sweep(
     grid
         A dict of lists, of which every combination is a point: ``{"capacity": ["1%", "10%"], "policy":
         ["lru", "arc"]}``. Keys are those of :class:`kvreplay.Tier`, and ``mode``, ``unit``, ``last_token``,
-        ``full_blocks_only``. With ``tiers`` (a list of tier lists), ``NAME.KEY`` varies one tier. Or a list of
-        points: tiers, lists of tiers, or dicts.
+        ``full_blocks_only``. With ``tiers`` (a list of tier lists), ``NAME.KEY`` varies one tier. Or a list
+        of points: tiers, lists of tiers, or dicts.
     executor
         Any ``concurrent.futures`` executor; by default threads (``KVREPLAY_THREADS``, else the processors).
     store
@@ -138,8 +136,12 @@ def sweep(
     missing = {key: spec for key, spec in distinct.items() if not done.load(key)}
     _check_memory(trace, missing, executor)
     tell = progress or (lambda *_: None)
+
+    def count() -> None:
+        tell("sweeping", len(done), len(distinct))
+
     try:
-        _run(trace, work.tasks_of(missing), executor, done, lambda: tell("sweeping", len(done), len(distinct)))
+        _run(trace, work.tasks_of(missing), executor, done=done, tell=count)
     finally:
         tell("sweeping", -1, 0)
     rows = [row for point, key in enumerate(keys) for row in done.rows(key, point)]
@@ -158,12 +160,7 @@ def _kinds(distinct: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
 def _check_memory(trace: Trace, specs: dict[str, dict[str, Any]], executor: Executor | None) -> None:
     workers = threads() if executor is None else 1
     tiers = max((len(spec["tiers"]) for spec in specs.values()), default=0)
-    each = trace.core.unique_blocks() * _BYTES_PER_BLOCK_AND_TIER * tiers
-    memory.check(
-        each * min(workers, len(specs)),
-        what=f"a sweep on {workers} threads",
-        hint="set KVREPLAY_THREADS to a smaller number, or select fewer requests",
-    )
+    memory.check_replays(trace.core.unique_blocks(), tiers=tiers, workers=min(workers, len(specs)))
 
 
 class _Done:
@@ -299,7 +296,12 @@ def _watched(cancel: _Cancel, trace: Trace, task: work.Task) -> list[dict[str, A
 
 
 def _run(
-    trace: Trace, tasks: list[work.Task], executor: Executor | None, done: _Done, tell: Callable[[], None]
+    trace: Trace,
+    tasks: list[work.Task],
+    executor: Executor | None,
+    *,
+    done: _Done,
+    tell: Callable[[], None],
 ) -> None:
     """Hand every task to the executor and take the results as they come."""
     if not tasks:
@@ -314,7 +316,9 @@ def _run(
     try:
         for task in tasks:
             shares = isinstance(pool, ThreadPoolExecutor)  # other executors cannot be reached from here
-            future = pool.submit(_watched, cancel, trace, task) if shares else pool.submit(work.run, trace, task)
+            future = (
+                pool.submit(_watched, cancel, trace, task) if shares else pool.submit(work.run, trace, task)
+            )
             futures[future] = task
         pending = set(futures)
         while pending:
@@ -330,9 +334,7 @@ def _run(
             own.shutdown(cancel_futures=True)
 
 
-def _stop(
-    futures: dict[Future[list[dict[str, Any]]], work.Task], cancel: _Cancel, done: _Done
-) -> None:
+def _stop(futures: dict[Future[list[dict[str, Any]]], work.Task], cancel: _Cancel, done: _Done) -> None:
     """End what runs, start nothing more, and keep what had finished by then."""
     for future in futures:
         future.cancel()

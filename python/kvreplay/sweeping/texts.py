@@ -42,7 +42,8 @@ def grid_of(
         return _tiers(tiers)
     if not capacities:
         raise ConfigError(
-            "there is nothing to sweep", hint='give sizes: --capacity 1% --capacity 10%, or --tier "cpu=1%|10%"'
+            "there is nothing to sweep",
+            hint='give sizes: --capacity 1% --capacity 10%, or --tier "cpu=1%|10%"',
         )
     return {
         "policy": list(policies or ["lru"]),

@@ -62,9 +62,7 @@ def tasks_of(specs: dict[str, dict[str, Any]]) -> list[Task]:
     kinds: dict[str, list[str]] = {"lru": [], "opt": [], "replay": []}
     for key, spec in specs.items():
         kinds[_kind(spec)].append(key)
-    groups = [
-        ("lru", kinds["lru"][at : at + _LRU_BATCH]) for at in range(0, len(kinds["lru"]), _LRU_BATCH)
-    ]
+    groups = [("lru", kinds["lru"][at : at + _LRU_BATCH]) for at in range(0, len(kinds["lru"]), _LRU_BATCH)]
     groups += [("opt", kinds["opt"])] if kinds["opt"] else []
     # Large tiers take longest: first, so that no thread waits for the last of them.
     alone = sorted(kinds["replay"], key=lambda key: -len(specs[key]["tiers"]))
@@ -126,7 +124,11 @@ def _opt(trace: Trace, task: Task, progress: _core.Progress | None) -> list[dict
     results = []
     for row in _rows(table):
         share = row["hit_tokens"] / totals["input_tokens"] if totals["input_tokens"] else None
-        row |= {"asked_blocks": totals["block_refs"], "tier_share": share, "tier_conditional_hit_ratio": share}
+        row |= {
+            "asked_blocks": totals["block_refs"],
+            "tier_share": share,
+            "tier_conditional_hit_ratio": share,
+        }
         results.append({"engine": "future", "tiers": [row]})
     return results
 

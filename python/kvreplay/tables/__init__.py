@@ -31,7 +31,6 @@ TABLES: tuple[Table, ...] = (
     tiers.TABLE,
     ratios.TABLE,
     hit_curve.TABLE,
-    policies.TABLE,
     window_growth.TABLE,
     reuse_distance.TABLE,
     reuse_time.TABLE,
@@ -41,7 +40,7 @@ TABLES: tuple[Table, ...] = (
 
 def build(study: Study, *, per_request: bool = False) -> dict[str, tuple[Table, pl.DataFrame]]:
     """Build every table a study has something for, by name."""
-    chosen = list(TABLES)
+    chosen = [*TABLES, policies.TABLE]
     if study.result is not None:
         chosen += _by_tier(study.result, per_request=per_request)
     out = {}
@@ -56,6 +55,7 @@ def optional() -> list[Table]:
     """The tables that are made when asked for, as they are for a tier called TIER and a column COLUMN."""
     tiers = ["TIER"]
     return [
+        policies.TABLE,
         windows.windows_table(tiers),
         windows.groups_table(["COLUMN"], tiers),
         requests.table(tiers),

@@ -105,8 +105,11 @@ impl Replay {
 #[pyo3(signature = (
     trace, tiers, *, mode, unit, last_token, full_blocks_only, per_request, events, progress = None
 ))]
-#[expect(clippy::too_many_arguments, reason = "keyword-only options of the Python call")]
-#[expect(clippy::fn_params_excessive_bools, reason = "keyword-only options of the Python call")]
+#[expect(
+    clippy::too_many_arguments,
+    clippy::fn_params_excessive_bools,
+    reason = "keyword-only options of the Python call"
+)]
 pub(crate) fn replay(
     py: Python<'_>,
     trace: &Trace,

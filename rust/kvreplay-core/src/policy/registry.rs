@@ -70,7 +70,7 @@ pub const POLICIES: &[PolicyInfo] = &[
 /// Builds the policy a spec names.
 ///
 /// # Errors
-/// [`Error::Config`] for unknown names (the known ones and the nearest are listed) and for parameters
+/// [`crate::Error::Config`] for unknown names (the known ones and the nearest are listed) and for parameters
 /// that are unknown or out of range.
 pub fn build(text: &str, build: &Build<'_>) -> Result<Box<dyn Policy>> {
     let spec = Spec::parse(text)?;

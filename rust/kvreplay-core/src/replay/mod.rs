@@ -1,6 +1,5 @@
 //! The replay loop: a fold of the requests over a hierarchy, with recorders.
 
-mod curve;
 mod engine;
 mod opt;
 mod parallel;
@@ -12,7 +11,6 @@ mod tables;
 
 pub use tables::ids;
 
-pub use curve::policy_curve;
 pub use engine::{Engine, Unit, replay_auto};
 pub use parallel::{curve_points, each};
 pub use result::{PerRequest, ReplayResult, TierResult};

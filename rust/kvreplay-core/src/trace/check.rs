@@ -18,7 +18,7 @@ pub struct Rekeyed {
 /// Finds every id that names two or more blocks of one namespace.
 ///
 /// Ids that count up are compared as runs: sort them and look for overlaps, O(runs log runs). Ids that do
-/// not (hashes) are compared one by one, see [`repeated`].
+/// not (hashes) are compared one by one, see `repeated`.
 #[must_use]
 pub fn find_rekeyed(forest: &Forest, ids: &IdTable) -> Rekeyed {
     let single = !forest.has_namespaces() && !ids.has_texts();

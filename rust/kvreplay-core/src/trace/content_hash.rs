@@ -2,6 +2,7 @@
 
 use super::{Column, Trace};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 
 /// Bumped when the canonical form below changes.
 const FORM: &[u8] = b"kvreplay trace 1\n";
@@ -28,7 +29,7 @@ pub(super) fn sha256(trace: &Trace) -> String {
     let forest = &trace.forest;
     u32s(&mut hash, forest.start.iter().copied());
     u32s(&mut hash, forest.parent.iter().flat_map(|n| [n.chain, n.len]));
-    u32s(&mut hash, forest.namespace.iter().copied());
+    u32s(&mut hash, namespaces(&forest.namespace).into_iter());
     u32s(&mut hash, trace.ids.run_iter().map(|(block, _)| block));
     u64s(&mut hash, trace.ids.run_iter().map(|(_, id)| id));
     if trace.ids.has_texts() {
@@ -46,6 +47,20 @@ pub(super) fn sha256(trace: &Trace) -> String {
         }
         hex
     })
+}
+
+/// Namespaces numbered by first appearance among the chains, none where there is only one: readers number them in
+/// the order of the file, which is not part of the content.
+fn namespaces(per_chain: &[u32]) -> Vec<u32> {
+    if per_chain.iter().all(|namespace| Some(namespace) == per_chain.first()) {
+        return Vec::new();
+    }
+    let mut known = BTreeMap::new();
+    let number = |namespace: &u32| {
+        let fresh = known.len() as u32;
+        *known.entry(*namespace).or_insert(fresh)
+    };
+    per_chain.iter().map(number).collect()
 }
 
 fn column_into(hash: &mut Sha256, column: &Column) {

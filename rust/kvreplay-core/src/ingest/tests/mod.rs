@@ -7,6 +7,7 @@ mod formats;
 mod fuzz;
 mod golden;
 mod rules;
+mod writing;
 
 use super::*;
 use crate::error::TraceError;

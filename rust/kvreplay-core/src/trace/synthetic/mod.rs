@@ -1,8 +1,8 @@
 //! Generated traces: seven kinds of traffic, each a small model with a seed.
 //!
 //! The bytes of a trace depend on the kind, its parameters, the seed and nothing else: the random numbers,
-//! the samplers and the few functions they need are written out in [`random`] and [`math`], so that no
-//! platform's math library has a say. A kind draws *prompts* (texts with lengths); [`prompt`] turns them
+//! the samplers and the few functions they need are written out in `random` and `math`, so that no
+//! platform's math library has a say. A kind draws *prompts* (texts with lengths); `prompt` turns them
 //! into chained block ids, so equal prefixes have equal ids and nothing else does.
 
 mod agenda;
