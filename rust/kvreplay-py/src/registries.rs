@@ -30,13 +30,12 @@ fn table(entries: &[Entry]) -> PyResult<Table> {
 
 #[pyfunction]
 pub(crate) fn generators() -> PyResult<Table> {
-    let parameter = |p: &synthetic::Parameter| format!("{}={}", p.name, p.default);
     let entries: Vec<Entry> = synthetic::kinds()
         .iter()
         .map(|kind| Entry {
             name: kind.name,
             doc: kind.doc,
-            parameters: kind.parameters.iter().map(parameter).collect::<Vec<_>>().join(", "),
+            parameters: kind.parameters_text(),
             source: kind.models,
         })
         .collect();
