@@ -220,13 +220,42 @@ class Replay:
 
     @property
     def engine(self) -> str:
-        """Which engine answered: stack, blocks, future or sequences."""
+        """Which engine answered: stack, blocks, future, sequences or profile."""
     def tiers(self) -> Table: ...
     def requests(self) -> Table: ...
     def events(self) -> Table: ...
     def content(self, tier: int) -> list[int | str]: ...
     def ratios(self) -> Table:
         """The named ratios of the tiers together; needs `per_request`."""
+
+class EngineTrace:
+    """A trace in the blocks of an engine profile."""
+
+    @property
+    def profile(self) -> str:
+        """The resolved profile: vllm@0.33.0."""
+    @property
+    def block_tokens(self) -> int: ...
+    @property
+    def unique_blocks(self) -> int: ...
+    def trace(self) -> Trace:
+        """The trace in engine blocks, whose ids are block numbers."""
+
+def profile_trace(trace: Trace, profile: str, options: Sequence[tuple[str, str]]) -> EngineTrace: ...
+def replay_profile(
+    trace: EngineTrace,
+    tiers: Sequence[Mapping[str, Any]],
+    *,
+    per_request: bool,
+    events: bool,
+    progress: Progress | None = None,
+) -> Replay:
+    """The tiers of an engine over the whole trace, by its own rules."""
+
+def profiles() -> Table: ...
+def profile_options(profile: str) -> Table: ...
+def profile_rules(profile: str) -> tuple[str, Table]:
+    """The resolved name and the rules of a profile."""
 
 def replay(
     trace: Trace,

@@ -6,14 +6,14 @@ import re
 from dataclasses import KW_ONLY, asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from kvreplay import _core, calls, memory, units
+from kvreplay import _core, calls, memory, profiles, units
 from kvreplay.errors import ConfigError, unknown
 from kvreplay.results import ReplayResult
 from kvreplay.splits import Split
 from kvreplay.warmup import warmup_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kvreplay.calls import ProgressHook
     from kvreplay.trace import Trace
@@ -184,6 +184,8 @@ def replay(
     *,
     mode: str = "prefix",
     unit: str = "block",
+    profile: str | None = None,
+    profile_options: Mapping[str, object] | None = None,
     model: object = None,
     warmup: float | str | None = None,
     last_token: bool = False,
@@ -208,6 +210,12 @@ def replay(
     unit
         ``block``: blocks are shared and evicted one by one. ``request``: a comparison with systems without
         paging, one LRU tier that stores and evicts the whole sequence of a request, shared with nobody.
+    profile
+        ``NAME@VERSION`` of an engine (:func:`kvreplay.profiles`): its own rules replace the generic ones. Tiers
+        then carry a name, a capacity in the engine's blocks, the engine's own policy name, ``chunk_blocks`` and
+        admission; every count of blocks in the result is in engine blocks.
+    profile_options
+        Options of the profile by name, for example ``{"block_size": 16, "outputs": "listed"}``.
     model
         Bytes of KV per token (an int, or an object with ``kv_bytes_per_token``), for sizes in bytes.
     warmup
@@ -248,26 +256,39 @@ def replay(
     100160
     """
     check_rules(mode, unit)
-    scale = trace.scale(model)
+    engine = None
+    if profile is not None:
+        generic = {"mode": mode != "prefix", "unit": unit != "block"}
+        generic |= {"last_token": last_token, "full_blocks_only": full_blocks_only}
+        _refuse_generic(profile, generic)
+        engine = profiles.profiled(trace, profile, profile_options)
+        profiles.check_tiers(engine.name, tiers)
+        trace = engine.trace
+    elif profile_options:
+        raise ConfigError("profile_options without a profile", hint='give profile="vllm@0.33" too')
+    scale = trace.scale(model) if engine is None else engine.scale(model)
     resolved = resolve_tiers(tiers, scale)
     warm = warmup_requests(trace, warmup)
     split = Split.of(trace, group_by=group_by, window=window)
     _check_memory(trace, len(tiers), events=events)
-    core = calls.run(
-        lambda p: _core.replay(
-            trace.core,
-            resolved,
-            mode=mode,
-            unit=unit,
-            last_token=last_token,
-            full_blocks_only=full_blocks_only,
-            per_request=True,  # ratios that are means over requests need the hits of each
-            events=events,
-            progress=p,
-        ),
-        what="replaying",
-        hook=progress,
-    )
+    if engine is not None:
+        core = profiles.replay_core(engine, resolved, events=events, progress=progress)
+    else:
+        core = calls.run(
+            lambda p: _core.replay(
+                trace.core,
+                resolved,
+                mode=mode,
+                unit=unit,
+                last_token=last_token,
+                full_blocks_only=full_blocks_only,
+                per_request=True,  # ratios that are means over requests need the hits of each
+                events=events,
+                progress=p,
+            ),
+            what="replaying",
+            hook=progress,
+        )
     return ReplayResult(
         core,
         trace=trace,
@@ -277,7 +298,18 @@ def replay(
         events=events,
         mode=mode,
         split=split,
+        profile=None if engine is None else engine.name,
     )
+
+
+def _refuse_generic(profile: str, given: dict[str, bool]) -> None:
+    """Refuse rules of the generic replay that an engine decides itself."""
+    for name, is_given in given.items():
+        if is_given:
+            raise ConfigError(
+                f"{name} does not go with the profile {profile}",
+                hint=f"the engine decides it: see kvreplay profile show {profile}",
+            )
 
 
 def _check_memory(trace: Trace, tiers: int, *, events: bool) -> None:

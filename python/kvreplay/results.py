@@ -67,6 +67,7 @@ class ReplayResult:
         events: bool,
         mode: str = "prefix",
         split: Split | None = None,
+        profile: str | None = None,
     ) -> None:
         self._core = core
         self._trace = trace
@@ -76,6 +77,7 @@ class ReplayResult:
         self._events = events
         self._mode = mode
         self._split = split or Split()
+        self._profile = profile
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{row['tier']} {row['tier_share']}" for row in self.tiers.iter_rows(named=True))
@@ -192,7 +194,8 @@ class ReplayResult:
     def summary(self) -> dict[str, Any]:
         """The tiers together.
 
-        ``engine`` (what computed the replay: ``stack``, ``blocks``, ``future`` or ``sequences``),
+        ``engine`` (what computed the replay: ``stack``, ``blocks``, ``future``, ``sequences`` or ``profile``,
+        then with the resolved ``profile`` and its ``block_tokens``),
         ``requests``, ``input_tokens``, ``hit_tokens``, ``computed_tokens``, ``same_session_hit_tokens`` and
         ``other_session_hit_tokens`` (see :attr:`groups`), and every ratio by name.
         """
@@ -205,6 +208,8 @@ class ReplayResult:
             "hit_tokens": hit_tokens,
             "computed_tokens": input_tokens - hit_tokens,
         }
+        if self._profile is not None:
+            facts |= {"profile": self._profile, "block_tokens": self._scale.block_tokens}
         if SESSION in self._trace.requests().columns:
             facts |= {name: _sum(self.splittable[name]) for name in SESSION_COLUMNS}
         return facts | dict(zip(self.ratios["name"], self.ratios["value"], strict=True))

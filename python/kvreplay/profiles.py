@@ -1,0 +1,136 @@
+"""Engine profiles: what a named release of a serving engine would do with the trace.
+
+The rules live in the core, one model per engine; this module turns the words of Python and the command line
+into what the core takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from kvreplay import _core, calls, units
+from kvreplay.errors import ConfigError
+from kvreplay.trace import Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
+
+    from kvreplay.calls import ProgressHook
+    from kvreplay.replaying import Tier
+
+# What an engine decides itself: a tier of a profile leaves these at their defaults.
+_FIXED = ("fill", "touch", "closure")
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """A trace in the blocks of an engine profile.
+
+    Parameters
+    ----------
+    name
+        The resolved profile, ``vllm@0.33.0``.
+    core
+        What the core replays.
+    trace
+        The trace in engine blocks: its ``requests()`` count them, its ids are their numbers.
+    """
+
+    name: str
+    core: _core.EngineTrace
+    trace: Trace
+
+    def scale(self, model: object = None) -> units.Scale:
+        """Factors between engine blocks, tokens and bytes."""
+        return units.Scale(self.core.block_tokens, self.core.unique_blocks, units.kv_bytes_per_token(model))
+
+
+def option_texts(options: Mapping[str, object] | None) -> list[tuple[str, str]]:
+    """Options as the core takes them: ``True`` becomes ``true``, numbers their digits.
+
+    Raises
+    ------
+    ConfigError
+        For a value that is no text, number or truth value.
+    """
+    texts = []
+    for key, value in (options or {}).items():
+        if isinstance(value, bool):
+            text = "true" if value else "false"
+        elif isinstance(value, int | float | str):
+            text = str(value)
+        else:
+            raise ConfigError(
+                f"profile option {key}={value!r} is no text, number or truth value",
+                hint="kvreplay profile show NAME lists the options",
+            )
+        texts.append((str(key), text))
+    return texts
+
+
+def profiled(trace: Trace, profile: object, options: Mapping[str, object] | None = None) -> Profiled:
+    """Put a trace into the blocks of a profile.
+
+    Parameters
+    ----------
+    trace
+        The trace, in blocks of any size.
+    profile
+        ``NAME@VERSION``: a release or its prefix, the newest matching one known; two engines are joined by
+        ``+``.
+    options
+        The profile's options by name (:func:`kvreplay.profiles`).
+
+    Raises
+    ------
+    ConfigError
+        For unknown names, releases and options, naming the known ones.
+    """
+    if not isinstance(profile, str):
+        raise ConfigError(f"profile {profile!r} is not a name", hint='write profile="vllm@0.33"')
+    core = _core.profile_trace(trace.core, profile, option_texts(options))
+    return Profiled(core.profile, core, Trace(core.trace()))
+
+
+def check_tiers(name: str, tiers: Sequence[Tier]) -> None:
+    """Refuse rules that the engine decides itself.
+
+    Raises
+    ------
+    ConfigError
+        When a tier sets one.
+    """
+    for tier in tiers:
+        defaults = {field.name: field.default for field in fields(tier)}
+        for key in _FIXED:
+            if getattr(tier, key) != defaults[key]:
+                raise ConfigError(
+                    f"{key} of tier {tier.name} is fixed by the profile {name}",
+                    hint=f"leave {key} out, or replay without a profile",
+                )
+
+
+def replay_core(
+    engine: Profiled,
+    tiers: list[dict[str, Any]],
+    *,
+    events: bool,
+    progress: ProgressHook | None,
+) -> _core.Replay:
+    """Run the engine's model over the trace."""
+    return calls.run(
+        lambda p: _core.replay_profile(engine.core, tiers, per_request=True, events=events, progress=p),
+        what=f"replaying {engine.name}",
+        hook=progress,
+    )
+
+
+def rules(profile: str) -> tuple[str, pl.DataFrame]:
+    """The resolved name of a profile and its rules: ``topic``, ``rule``, ``since``, ``source``."""
+    from kvreplay.frames import frame
+
+    name, table = _core.profile_rules(profile)
+    return name, frame(table)

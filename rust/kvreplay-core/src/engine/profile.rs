@@ -1,0 +1,207 @@
+//! `NAME@VERSION` and options: parsed, checked, resolved to a release.
+
+use super::registry::{Choice, PROFILES, ProfileInfo, Role, Rule};
+use super::release::Release;
+use super::{EngineModel, Grain, Setup};
+use crate::error::{Error, Result};
+use crate::hierarchy::TierSpec;
+use crate::policy::spec::{Args, Param, Spec, unknown};
+
+/// What decoded tokens do to the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outputs {
+    /// They fill blocks nobody finds again: a lower bound of the hits.
+    Private,
+    /// They fill the blocks that the trace lists, and a request without any generates one token.
+    Listed,
+    /// Every request generates one token, which has no KV.
+    None,
+}
+
+/// Options of every profile.
+pub(super) const COMMON: &[Param] = &[
+    Param { name: "block_size", default: "", doc: "tokens per engine block; the engine's own unless given" },
+    Param {
+        name: "outputs",
+        default: "private",
+        doc: "decoded blocks: private (nobody finds them again), listed (as the trace lists them) or none",
+    },
+];
+
+/// An engine profile, resolved.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    info: &'static ProfileInfo,
+    releases: Vec<Release>,
+    options: Spec,
+    common: Spec,
+}
+
+impl Profile {
+    /// Parses `NAME@VERSION` (or `A@X+B@Y`; without `@VERSION` the newest known release) and its options.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for unknown names, releases and options, naming the known ones.
+    pub fn parse(text: &str, options: &[(String, String)]) -> Result<Self> {
+        let parts: Vec<(&str, Option<&str>)> = text
+            .trim()
+            .split('+')
+            .map(|part| part.split_once('@').map_or((part, None), |(name, version)| (name, Some(version))))
+            .collect();
+        let name = parts.iter().map(|(name, _)| *name).collect::<Vec<_>>().join("+");
+        let info = PROFILES
+            .iter()
+            .find(|info| info.name == name)
+            .ok_or_else(|| unknown("profile", text, &PROFILES.iter().map(|p| p.name).collect::<Vec<_>>()))?;
+        let releases = info
+            .components
+            .iter()
+            .zip(&parts)
+            .map(|(part, (name, version))| Release::resolve(name, *version, part.releases))
+            .collect::<Result<_>>()?;
+        let is_common = |name: &str| COMMON.iter().any(|option| option.name == name);
+        let (common, own): (Vec<_>, Vec<_>) = options.iter().cloned().partition(|(key, _)| is_common(key));
+        let spec = |args: Vec<(String, String)>| Spec {
+            name: info.name.to_owned(),
+            args: args.into_iter().map(|(key, value)| (Some(key), value)).collect(),
+        };
+        let profile = Self { info, releases, options: spec(own), common: spec(common) };
+        Args::new(&profile.options, info.options)?;
+        profile.outputs()?;
+        profile.block_tokens()?;
+        Ok(profile)
+    }
+
+    /// Its registry entry.
+    #[must_use]
+    pub fn info(&self) -> &'static ProfileInfo {
+        self.info
+    }
+
+    /// The resolved releases, one per component.
+    #[must_use]
+    pub fn releases(&self) -> &[Release] {
+        &self.releases
+    }
+
+    /// The resolved name: `vllm@0.33.0+lmcache@0.5.6`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let parts = self.info.components.iter().zip(&self.releases);
+        parts.map(|(part, release)| format!("{}@{release}", part.name)).collect::<Vec<_>>().join("+")
+    }
+
+    /// Every option it has: those of all profiles, then its own.
+    #[must_use]
+    pub fn options(&self) -> Vec<Param> {
+        COMMON.iter().chain(self.info.options).copied().collect()
+    }
+
+    /// The rules of this release.
+    #[must_use]
+    pub fn rules(&self) -> Vec<Rule> {
+        (self.info.rules)(&self.releases)
+    }
+
+    /// Tokens per engine block.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a size out of range.
+    pub fn block_tokens(&self) -> Result<u32> {
+        let args = Args::new(&self.common, COMMON)?;
+        if args.text("block_size").is_empty() {
+            return Ok(self.info.block_tokens);
+        }
+        args.number("block_size", 1..=1_u32 << 20)
+    }
+
+    /// What decoded tokens do.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an unknown word.
+    pub fn outputs(&self) -> Result<Outputs> {
+        let args = Args::new(&self.common, COMMON)?;
+        match args.text("outputs") {
+            "private" => Ok(Outputs::Private),
+            "listed" => Ok(Outputs::Listed),
+            "none" => Ok(Outputs::None),
+            other => Err(args.bad("outputs", other, "private, listed or none")),
+        }
+    }
+
+    /// Checks the tiers and builds the model for a trace in this profile's blocks.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for tiers, policies or filters the engine does not have.
+    pub fn build(&self, tiers: &[TierSpec], grain: &Grain) -> Result<Box<dyn EngineModel>> {
+        self.check(tiers)?;
+        let options = Args::new(&self.options, self.info.options)?;
+        (self.info.build)(&Setup {
+            releases: &self.releases,
+            tiers,
+            options: &options,
+            blocks: grain.trace().forest.blocks(),
+            block_tokens: grain.trace().block_tokens,
+            timed: grain.trace().requests.arrival_us.is_some(),
+        })
+    }
+
+    fn check(&self, tiers: &[TierSpec]) -> Result<()> {
+        let mut roles = self.info.roles;
+        if tiers.is_empty() {
+            return Err(Error::config("no tier is given", self.tiers_hint()));
+        }
+        for (k, tier) in tiers.iter().enumerate() {
+            if tiers[..k].iter().any(|t| t.name == tier.name) {
+                return Err(Error::config(
+                    format!("two tiers are named {:?}", tier.name),
+                    "give every tier a name of its own",
+                ));
+            }
+            let Some(at) = roles.iter().position(|role| role.name == tier.name || role.name == "*") else {
+                return Err(Error::config(
+                    format!("{} has no tier {:?} at this place", self.name(), tier.name),
+                    self.tiers_hint(),
+                ));
+            };
+            self.check_tier(tier, &roles[at])?;
+            roles = if roles[at].name == "*" { &roles[at..] } else { &roles[at + 1..] };
+        }
+        Ok(())
+    }
+
+    fn check_tier(&self, tier: &TierSpec, role: &Role) -> Result<()> {
+        let what = |kind: &str| format!("{kind} of tier {} under {}", tier.name, self.name());
+        choose(&what("policy"), &tier.policy, role.policies)?;
+        if Spec::parse(&tier.admission)?.name != "always" {
+            choose(&what("admission"), &tier.admission, role.admissions)?;
+        }
+        if tier.chunk_blocks > 1 && !role.chunks {
+            return Err(Error::config(
+                format!("tier {} keeps single blocks under {}", tier.name, self.name()),
+                "leave chunk_blocks out",
+            ));
+        }
+        Ok(())
+    }
+
+    fn tiers_hint(&self) -> String {
+        let known: Vec<&str> =
+            self.info.roles.iter().map(|role| if role.name == "*" { "others" } else { role.name }).collect();
+        format!("its tiers are, in this order: {}", known.join(", "))
+    }
+}
+
+/// Checks that a spec names one of the choices and gives it parameters it has.
+fn choose(what: &str, text: &str, choices: &'static [Choice]) -> Result<()> {
+    let spec = Spec::parse(text)?;
+    let Some(choice) = choices.iter().find(|choice| choice.name == spec.name) else {
+        let names: Vec<&str> = choices.iter().map(|choice| choice.name).collect();
+        return Err(if names.is_empty() {
+            Error::config(format!("{what}: {text:?} is not possible"), "leave it out")
+        } else {
+            unknown(what, &spec.name, &names)
+        });
+    };
+    Args::new(&spec, choice.parameters).map(|_| ())
+}
