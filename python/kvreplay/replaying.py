@@ -258,9 +258,9 @@ def replay(
     check_rules(mode, unit)
     engine = None
     if profile is not None:
-        generic = {"mode": mode != "prefix", "unit": unit != "block"}
-        generic |= {"last_token": last_token, "full_blocks_only": full_blocks_only}
-        _refuse_generic(profile, generic)
+        check_generic(
+            profile, mode=mode, unit=unit, last_token=last_token, full_blocks_only=full_blocks_only
+        )
         engine = profiles.profiled(trace, profile, profile_options)
         profiles.check_tiers(engine.name, tiers)
         trace = engine.trace
@@ -302,8 +302,18 @@ def replay(
     )
 
 
-def _refuse_generic(profile: str, given: dict[str, bool]) -> None:
-    """Refuse rules of the generic replay that an engine decides itself."""
+def check_generic(
+    profile: str, *, mode: str, unit: str, last_token: bool, full_blocks_only: bool
+) -> None:
+    """Refuse rules of the generic replay that an engine decides itself.
+
+    Raises
+    ------
+    ConfigError
+        When one is given beside a profile.
+    """
+    given = {"mode": mode != "prefix", "unit": unit != "block"}
+    given |= {"last_token": last_token, "full_blocks_only": full_blocks_only}
     for name, is_given in given.items():
         if is_given:
             raise ConfigError(
