@@ -211,9 +211,9 @@ def replay(
         ``block``: blocks are shared and evicted one by one. ``request``: a comparison with systems without
         paging, one LRU tier that stores and evicts the whole sequence of a request, shared with nobody.
     profile
-        ``NAME@VERSION`` of an engine (:func:`kvreplay.profiles`): its own rules replace the generic ones. Tiers
-        then carry a name, a capacity in the engine's blocks, the engine's own policy name, ``chunk_blocks`` and
-        admission; every count of blocks in the result is in engine blocks.
+        ``NAME@VERSION`` of an engine (:func:`kvreplay.profiles`): its own rules replace the generic ones.
+        Tiers then carry a name, a capacity in the engine's blocks, the engine's own policy name,
+        ``chunk_blocks`` and admission; every count of blocks in the result is in engine blocks.
     profile_options
         Options of the profile by name, for example ``{"block_size": 16, "outputs": "listed"}``.
     model
@@ -258,9 +258,7 @@ def replay(
     check_rules(mode, unit)
     engine = None
     if profile is not None:
-        check_generic(
-            profile, mode=mode, unit=unit, last_token=last_token, full_blocks_only=full_blocks_only
-        )
+        check_generic(profile, mode=mode, unit=unit, last_token=last_token, full_blocks_only=full_blocks_only)
         engine = profiles.profiled(trace, profile, profile_options)
         profiles.check_tiers(engine.name, tiers)
         trace = engine.trace
@@ -302,9 +300,7 @@ def replay(
     )
 
 
-def check_generic(
-    profile: str, *, mode: str, unit: str, last_token: bool, full_blocks_only: bool
-) -> None:
+def check_generic(profile: str, *, mode: str, unit: str, last_token: bool, full_blocks_only: bool) -> None:
     """Refuse rules of the generic replay that an engine decides itself.
 
     Raises

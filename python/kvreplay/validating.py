@@ -77,24 +77,30 @@ class Validation:
             return "none: every request agrees"
         difference = rows["difference_tokens"]
         total = self.requests.height
-        if float((difference.abs() <= self.block_tokens).mean() or 0) > _MOST:
+        if _share(difference.abs() <= self.block_tokens) > _MOST:
             return (
                 "differences of at most one block: the last token, a partial block or another block size "
                 "(profile option block_size)"
             )
-        if float((rows["observed_tokens"] == 0).mean() or 0) > _MOST and rows.height < total / 2:
+        if _share(rows["observed_tokens"] == 0) > _MOST and rows.height < total / 2:
             return "the engine logged nothing for some requests: restarts, or requests that skip the cache"
-        if float((difference > 0).mean() or 0) > _MOST:
+        if _share(difference > 0) > _MOST:
             return (
                 "the replay hits more: a smaller cache, requests at the same time that miss together, several "
                 "replicas, or keys the trace does not hold (LoRA, salt)"
             )
-        if float((difference < 0).mean() or 0) > _MOST:
-            return "the replay hits less: a larger cache, an unlisted tier, or decoded blocks (option outputs)"
+        if _share(difference < 0) > _MOST:
+            return (
+                "the replay hits less: a larger cache, a tier not listed, or decoded blocks (option outputs)"
+            )
         return "differences in both directions: another eviction policy, or another order of the requests"
 
 
 _MOST = 0.9
+
+
+def _share(flags: pl.Series) -> float:
+    return int(flags.sum()) / len(flags)
 
 
 def _sum(rows: pl.DataFrame, name: str) -> int:

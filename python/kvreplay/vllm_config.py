@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 _GPU_SIZE = re.compile(r"GPU KV cache size:\s*([0-9][0-9,]*)\s*tokens")
 _ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)")
 _ALIASES = {"-tp": "--tensor-parallel-size", "--served-model": "--model"}
-_SWITCHES = {"--enable-prefix-caching", "--no-enable-prefix-caching", "--enforce-eager", "--trust-remote-code"}
+_SWITCHES = {
+    "--enable-prefix-caching",
+    "--no-enable-prefix-caching",
+    "--enforce-eager",
+    "--trust-remote-code",
+}
 _OFFLOADING = ("OffloadingConnector",)
 _LMCACHE = ("LMCacheConnectorV1", "LMCacheConnector")
 _LMCACHE_CHUNK_TOKENS = 256
@@ -75,7 +80,7 @@ class VllmConfig:
 
 
 def from_vllm(text: str) -> VllmConfig:
-    """Read a ``vllm serve`` command, a ``kv-transfer-config`` JSON, a log with the cache size, or a file of it.
+    """Read a ``vllm serve`` command, a ``kv-transfer-config`` JSON, a log with the cache size, or a file.
 
     Parameters
     ----------
@@ -91,9 +96,9 @@ def from_vllm(text: str) -> VllmConfig:
     Examples
     --------
     >>> from kvreplay.vllm_config import from_vllm
-    >>> found = from_vllm("vllm serve m --block-size 32 --num-gpu-blocks-override 900 --kv-offloading-size 16")
+    >>> found = from_vllm("vllm serve m --block-size 32 --num-gpu-blocks-override 9 --kv-offloading-size 16")
     >>> [(tier.name, tier.capacity) for tier in found.tiers], found.options
-    ([('gpu', '900 blocks'), ('cpu', '16GiB')], {'block_size': '32'})
+    ([('gpu', '9 blocks'), ('cpu', '16GiB')], {'block_size': '32'})
     """
     text = _contents(text)
     found = VllmConfig()
@@ -134,7 +139,9 @@ def _facts(text: str) -> dict[str, Any]:
     try:
         words = shlex.split(text.replace("\\\n", " "), comments=True)
     except ValueError as error:
-        raise ConfigError(f"the vLLM command line cannot be read: {error}", hint="check its quotes") from error
+        raise ConfigError(
+            f"the vLLM command line cannot be read: {error}", hint="check its quotes"
+        ) from error
     at = 0
     while at < len(words):
         word = words[at]
@@ -168,7 +175,9 @@ def _whole(key: str, value: Any, least: int = 1) -> int:
     except ValueError:
         number = least - 1
     if number < least:
-        raise ConfigError(f"{key} {value!r} is not a whole number from {least}", hint="check the command line")
+        raise ConfigError(
+            f"{key} {value!r} is not a whole number from {least}", hint="check the command line"
+        )
     return number
 
 
@@ -283,20 +292,14 @@ def _chunk_blocks(extra: dict[str, Any], found: VllmConfig) -> int:
 def _take_lmcache(facts: dict[str, Any], found: VllmConfig) -> None:
     found.profile = "vllm+lmcache"
     block_tokens = int(found.options.get("block_size", _DEFAULT_BLOCK_TOKENS))
-    sizes = {"chunk": _LMCACHE_CHUNK_TOKENS, "capacity": "5GB"}  # LMCache's defaults
-
-    def chunk(value: str) -> str:
-        sizes["chunk"] = _whole("LMCACHE_CHUNK_SIZE", value)
-        return f"chunks of {value} tokens"
-
-    def capacity(value: str) -> str:
-        sizes["capacity"] = f"{value}GB"
-        return f"tier cpu of {value}GB"
-
-    _take(facts, found, "LMCACHE_CHUNK_SIZE", chunk)
-    _take(facts, found, "LMCACHE_MAX_LOCAL_CPU_SIZE", capacity)
-    tier = Tier("cpu", capacity=str(sizes["capacity"]), chunk_blocks=max(1, int(sizes["chunk"]) // block_tokens))
-    found.tiers.append(tier)
+    chunk_tokens, capacity = _LMCACHE_CHUNK_TOKENS, "5GB"  # LMCache's defaults
+    if "LMCACHE_CHUNK_SIZE" in facts:
+        chunk_tokens = _whole("LMCACHE_CHUNK_SIZE", facts.pop("LMCACHE_CHUNK_SIZE"))
+        found.taken.append(("LMCACHE_CHUNK_SIZE", str(chunk_tokens), f"chunks of {chunk_tokens} tokens"))
+    if "LMCACHE_MAX_LOCAL_CPU_SIZE" in facts:
+        capacity = f"{facts.pop('LMCACHE_MAX_LOCAL_CPU_SIZE')}GB"
+        found.taken.append(("LMCACHE_MAX_LOCAL_CPU_SIZE", capacity, f"tier cpu of {capacity}"))
+    found.tiers.append(Tier("cpu", capacity=capacity, chunk_blocks=max(1, chunk_tokens // block_tokens)))
 
 
 def _take_offloading(facts: dict[str, Any], found: VllmConfig) -> None:

@@ -79,7 +79,9 @@ def command(
         results = [
             _replay(trace, tiers, name, _options(name, profile_option or []), asked) for name in profile
         ]
-        sides = [_side(name, result, trace.core.sha256) for name, result in zip(profile, results, strict=True)]
+        sides = [
+            _side(name, result, trace.core.sha256) for name, result in zip(profile, results, strict=True)
+        ]
         document = difference(*sides) | {"requests": requests_apart(*results)}
     console.warn(document["warnings"], quiet=bool(quiet))
     if json:

@@ -265,9 +265,7 @@ def choose_profile(
     from kvreplay.vllm_config import from_vllm as read_config
 
     found = read_config(from_vllm)
-    return ProfileChoice(
-        found.merged(tiers), profile or found.profile, found.options | given, found.lines()
-    )
+    return ProfileChoice(found.merged(tiers), profile or found.profile, found.options | given, found.lines())
 
 
 def tell_taken(choice: ProfileChoice, *, quiet: bool) -> None:

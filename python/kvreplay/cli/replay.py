@@ -124,7 +124,17 @@ def _write(result: ReplayResult, trace: Trace, kind: str, target: str, given: di
     from kvreplay.tables import files
 
     frame = result.requests if kind == "requests" else result.events
-    keys = ("tier", "profile", "profile_option", "from_vllm", "mode", "unit", "kv_bytes_per_token", "last_token", "full_blocks_only")
+    keys = (
+        "tier",
+        "profile",
+        "profile_option",
+        "from_vllm",
+        "mode",
+        "unit",
+        "kv_bytes_per_token",
+        "last_token",
+        "full_blocks_only",
+    )
     spec = {"command": "replay"} | {key: given[key] for key in keys}
     with new_file(target, overwrite=bool(given["overwrite"])) as beside:
         files.write(

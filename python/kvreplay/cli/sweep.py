@@ -106,7 +106,18 @@ def _write(frame: pl.DataFrame, trace: Trace, given: dict[str, Any], out: str) -
     from kvreplay.atomic import new_file
     from kvreplay.tables import files
 
-    keys = ("policy", "capacity", "admission", "tier", "profile", "profile_option", "mode", "unit", "kv_bytes_per_token", "last_token")
+    keys = (
+        "policy",
+        "capacity",
+        "admission",
+        "tier",
+        "profile",
+        "profile_option",
+        "mode",
+        "unit",
+        "kv_bytes_per_token",
+        "last_token",
+    )
     spec = {"command": "sweep"} | {key: given[key] for key in (*keys, "full_blocks_only")}
     with new_file(out, overwrite=bool(given["overwrite"])) as beside:
         files.write(frame, beside, schema=SCHEMA, spec=files.spec_text(spec), trace_sha256=trace.core.sha256)

@@ -93,14 +93,19 @@ def _text(document: dict[str, Any], width: int) -> str:
     summary = document["summary"]
     rows = [["", "observed", "replayed"]]
     rows.append(
-        ["hit tokens", display.tokens(summary["observed_tokens"]), display.tokens(summary["predicted_tokens"])]
+        [
+            "hit tokens",
+            display.tokens(summary["observed_tokens"]),
+            display.tokens(summary["predicted_tokens"]),
+        ]
     )
     ratios = (summary["observed_ratio"], summary["predicted_ratio"])
     rows.append(["of input", *map(display.percent, ratios)])
     parts = [heading(document["trace"], width), section("Hits", rows, width)]
+    error = f"{summary['mean_absolute_error_points']:.3f} percentage points"
+    requests = display.many(summary["requests"], "request")
     facts = [
-        f"Mean absolute error {summary['mean_absolute_error_points']:.3f} percentage points over "
-        f"{display.many(summary['requests'], 'request')}, {display.count(summary['exact_requests'])} exact.",
+        f"Mean absolute error {error} over {requests}, {display.count(summary['exact_requests'])} exact.",
         f"Likely reason: {summary['likely_reason']}.",
     ]
     if summary["requests_without_observation"]:

@@ -91,7 +91,10 @@ def difference(a: Side, b: Side) -> dict[str, Any]:
     warnings = []
     if a.trace_sha256 != b.trace_sha256:
         warnings.append(
-            {"code": "different_traces", "text": "the two sides are of different traces: what differs may be those"}
+            {
+                "code": "different_traces",
+                "text": "the two sides are of different traces: what differs may be those",
+            }
         )
     return {
         "schema": SCHEMA,
@@ -117,7 +120,8 @@ def requests_apart(a: ReplayResult, b: ReplayResult) -> dict[str, Any]:
     import polars as pl
 
     hits = [
-        result.requests.select(pl.sum_horizontal("^hit_tokens_.*$").alias("hits"))["hits"] for result in (a, b)
+        result.requests.select(pl.sum_horizontal("^hit_tokens_.*$").alias("hits"))["hits"]
+        for result in (a, b)
     ]
     apart = hits[1] - hits[0]
     differs = apart != 0

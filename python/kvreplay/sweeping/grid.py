@@ -89,8 +89,8 @@ def expand(grid: Any) -> list[Point]:
         A dict of lists, of which every combination is a point (the last key runs fastest), or a list of
         points. Keys of the dict: those of :class:`kvreplay.Tier` for one tier (``capacity``, ``policy``,
         ``admission``, ...), or ``tiers`` (a list of tier lists) with ``NAME.KEY`` for a key of the tier NAME;
-        and ``mode``, ``unit``, ``last_token``, ``full_blocks_only``, ``profile``, ``profile_options`` (a dict).
-        A single value stands for a list of one.
+        and ``mode``, ``unit``, ``last_token``, ``full_blocks_only``, ``profile``,
+        ``profile_options`` (a dict). A single value stands for a list of one.
         A point of a list is a tier, a list of tiers, or a dict of single values.
 
     Raises

@@ -91,8 +91,8 @@ def sweep(
     grid
         A dict of lists, of which every combination is a point: ``{"capacity": ["1%", "10%"], "policy":
         ["lru", "arc"]}``. Keys are those of :class:`kvreplay.Tier`, and ``mode``, ``unit``, ``last_token``,
-        ``full_blocks_only``, ``profile``, ``profile_options``. With ``tiers`` (a list of tier lists), ``NAME.KEY`` varies one tier. Or a list
-        of points: tiers, lists of tiers, or dicts.
+        ``full_blocks_only``, ``profile``, ``profile_options``. With ``tiers`` (a list of tier lists),
+        ``NAME.KEY`` varies one tier. Or a list of points: tiers, lists of tiers, or dicts.
     executor
         Any ``concurrent.futures`` executor; by default threads (``KVREPLAY_THREADS``, else the processors).
     store
