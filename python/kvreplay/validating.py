@@ -90,9 +90,7 @@ class Validation:
                 "replicas, or keys the trace does not hold (LoRA, salt)"
             )
         if _share(difference < 0) > _MOST:
-            return (
-                "the replay hits less: a larger cache, a tier not listed, or decoded blocks (option outputs)"
-            )
+            return "the replay hits less: a larger cache, one more tier, or decoded blocks (option outputs)"
         return "differences in both directions: another eviction policy, or another order of the requests"
 
 
