@@ -13,12 +13,14 @@
 //! * [`Setup`] - what a model is built from.
 
 mod grain;
+mod parts;
 mod profile;
 mod recorder;
 mod registry;
 mod release;
 mod request;
 mod setup;
+mod vllm;
 
 pub use grain::{Grain, Paths};
 pub use profile::{Outputs, Profile};
@@ -48,3 +50,6 @@ pub trait EngineModel: Send {
     /// The invariant that does not hold.
     fn validate(&self) -> std::result::Result<(), String>;
 }
+
+#[cfg(test)]
+mod tests;
