@@ -69,12 +69,10 @@ def test_trace_blocks_are_refined_to_engine_blocks() -> None:
 
 def test_rules_of_the_engine_are_not_the_users() -> None:
     small = trace([[1, 2, 3]])
-    for wrong, message in [
-        ({"mode": "object"}, "mode does not go with"),
-        ({"last_token": True}, "last_token does not go with"),
-    ]:
-        with pytest.raises(kv.ConfigError, match=message):
-            kv.replay(small, [GPU], profile="vllm@0.33", **wrong)
+    with pytest.raises(kv.ConfigError, match="mode does not go with"):
+        kv.replay(small, [GPU], profile="vllm@0.33", mode="object")
+    with pytest.raises(kv.ConfigError, match="last_token does not go with"):
+        kv.replay(small, [GPU], profile="vllm@0.33", last_token=True)
     with pytest.raises(kv.ConfigError, match="fill of tier gpu is fixed by the profile"):
         kv.replay(small, [kv.Tier("gpu", capacity=9, fill="victim")], profile="vllm@0.33")
     with pytest.raises(kv.ConfigError, match="profile_options without a profile"):
@@ -122,3 +120,20 @@ def test_requests_that_two_releases_serve_differently_are_counted() -> None:
         "only_b_tokens": 0,
         "first": None,
     }
+
+
+def test_listed_outputs_bound_the_hits_from_above() -> None:
+    rows = pl.DataFrame(
+        {
+            "input_tokens": [32, 80, 80],
+            "output_tokens": [33, 1, 1],
+            "hash_ids": [[1, 2], [1, 2, 7, 8, 9], [1, 2, 7, 8, 9]],
+            "output_hash_ids": [[7, 8], [], []],
+        }
+    )
+    read = kv.read_trace(rows, block_tokens=16)
+    tier = kv.Tier("gpu", capacity=100)
+    bounds = engines.output_bounds(read, [tier], profile="vllm@0.33")
+    # The second request finds its first two blocks, and the two decoded ones where they are known.
+    assert [(row["outputs"], row["hit_tokens"]) for row in bounds] == [("private", 96), ("listed", 128)]
+    assert engines.output_bounds(trace([[1, 2]]), [tier], profile="vllm@0.33") == []
