@@ -13,6 +13,8 @@
 //! * [`Setup`] - what a model is built from.
 
 mod grain;
+mod lmcache;
+mod parts;
 mod profile;
 mod recorder;
 mod registry;
@@ -48,3 +50,6 @@ pub trait EngineModel: Send {
     /// The invariant that does not hold.
     fn validate(&self) -> std::result::Result<(), String>;
 }
+
+#[cfg(test)]
+mod tests;
