@@ -21,6 +21,7 @@ mod registry;
 mod release;
 mod request;
 mod setup;
+mod vllm;
 
 pub use grain::{Grain, Paths};
 pub use profile::{Outputs, Profile};

@@ -1,5 +1,7 @@
-//! Building blocks that models of several engines share.
+//! Data structures that several engine models share.
 
+mod links;
 mod lists;
 
+pub(crate) use links::Links;
 pub(crate) use lists::{End, List, Member, Members};
