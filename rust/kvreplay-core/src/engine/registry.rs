@@ -76,4 +76,5 @@ pub struct ProfileInfo {
 }
 
 /// Every profile.
-pub const PROFILES: &[ProfileInfo] = &[super::vllm::VLLM];
+pub const PROFILES: &[ProfileInfo] =
+    &[super::lmcache::LMCACHE, super::lmcache::LMCACHE_MP, super::vllm::VLLM];
