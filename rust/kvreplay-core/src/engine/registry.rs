@@ -77,4 +77,4 @@ pub struct ProfileInfo {
 
 /// Every profile.
 pub const PROFILES: &[ProfileInfo] =
-    &[super::lmcache::LMCACHE, super::lmcache::LMCACHE_MP, super::vllm::VLLM];
+    &[super::lmcache::LMCACHE, super::lmcache::LMCACHE_MP, super::lmcache::VLLM_LMCACHE, super::vllm::VLLM];

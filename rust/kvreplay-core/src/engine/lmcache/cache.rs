@@ -45,6 +45,11 @@ impl Cache {
         Self { cpu, below, chunk_blocks, options, found: 0, ends: Vec::new() }
     }
 
+    /// Blocks per chunk.
+    pub(super) fn chunk_blocks(&self) -> u32 {
+        self.chunk_blocks
+    }
+
     /// Looks the whole prompt up: memory takes the longest leading run, the next backend goes on from there.
     /// What is found is used: tail to head, in memory and on disk.
     pub(super) fn look_up(&mut self, chunks: &Chunks<'_>, out: &mut Recorder) {

@@ -3,6 +3,7 @@
 //! Chunks are stored, found and evicted whole. Alone, a chunk is one block of the replay (`block_size` is
 //! LMCache's `chunk_size`); behind vLLM it is `chunk_blocks` of vLLM's blocks, named by the last one.
 
+mod behind_vllm;
 mod cache;
 mod chunks;
 mod in_process;
@@ -13,6 +14,7 @@ mod tier;
 
 use super::parts::Members;
 use super::registry::{Choice, Component, ProfileInfo, Role};
+use super::vllm::VLLM;
 use super::{Release, Setup};
 use crate::error::{Error, Result};
 
@@ -44,39 +46,30 @@ const MP_POLICIES: &[Choice] = &[
     choice("noop", "never evicts"),
 ];
 
-/// The tiers of the in-process engine, `chunks` said by whether a GPU with smaller blocks is in front.
-const fn in_process_roles(chunks: bool) -> [Role; 4] {
+/// The tiers of the in-process engine; in `chunks` of several blocks where an engine with smaller blocks is in
+/// front.
+const fn roles(chunks: bool) -> [Role; 4] {
+    const fn role(name: &'static str, doc: &'static str, policies: &'static [Choice], chunks: bool) -> Role {
+        Role { name, doc, policies, admissions: &[], chunks }
+    }
     [
-        Role {
-            name: "cpu",
-            doc: "memory (max_local_cpu_size), the allocator of all loads and stores; leave it out for local_cpu=False",
-            policies: LOCAL_POLICIES,
-            admissions: &[],
+        role(
+            "cpu",
+            "memory (max_local_cpu_size), from which loads and stores take their room; without it local_cpu is off",
+            LOCAL_POLICIES,
             chunks,
-        },
-        Role {
-            name: "disk",
-            doc: "local_disk (max_local_disk_size), with the policy of memory",
-            policies: LOCAL_POLICIES,
-            admissions: &[],
-            chunks,
-        },
-        Role {
-            name: "remote",
-            doc: "a remote backend (remote_url)",
-            policies: REMOTE_POLICIES,
-            admissions: &[],
-            chunks,
-        },
-        Role {
-            name: "*",
-            doc: "further remote backends (remote storage plugins), in the order they are asked",
-            policies: REMOTE_POLICIES,
-            admissions: &[],
-            chunks,
-        },
+        ),
+        role("disk", "local_disk (max_local_disk_size), with the policy of memory", LOCAL_POLICIES, chunks),
+        role("remote", "the server of remote_url", REMOTE_POLICIES, chunks),
+        role("*", "further remote backends, in the order they are asked", REMOTE_POLICIES, chunks),
     ]
 }
+
+const ALONE: [Role; 4] = roles(false);
+const BEHIND: [Role; 4] = roles(true);
+
+/// vLLM's GPU, then the in-process engine.
+const BEHIND_VLLM: &[Role] = &[VLLM.roles[0], BEHIND[0], BEHIND[1], BEHIND[2], BEHIND[3]];
 
 /// The profile `lmcache@`.
 pub(super) const LMCACHE: ProfileInfo = ProfileInfo {
@@ -85,7 +78,7 @@ pub(super) const LMCACHE: ProfileInfo = ProfileInfo {
     components: &[Component { name: "lmcache", releases: RELEASES }],
     options: in_process::OPTIONS,
     block_tokens: 256,
-    roles: &in_process_roles(false),
+    roles: &ALONE,
     source: rules::SOURCE,
     rules: rules::in_process,
     build: in_process::build,
@@ -117,6 +110,19 @@ pub(super) const LMCACHE_MP: ProfileInfo = ProfileInfo {
     source: rules::SOURCE,
     rules: rules::multi_process,
     build: mp::build,
+};
+
+/// The profile `vllm@X+lmcache@Y`.
+pub(super) const VLLM_LMCACHE: ProfileInfo = ProfileInfo {
+    name: "vllm+lmcache",
+    doc: "vLLM's GPU cache with LMCache in process behind it",
+    components: &[VLLM.components[0], LMCACHE.components[0]],
+    options: in_process::OPTIONS,
+    block_tokens: VLLM.block_tokens,
+    roles: BEHIND_VLLM,
+    source: rules::SOURCE,
+    rules: rules::behind_vllm,
+    build: behind_vllm::build,
 };
 
 /// Refuses traces with more blocks than the lists can number.

@@ -2,6 +2,7 @@
 
 use crate::engine::Release;
 use crate::engine::registry::Rule;
+use crate::engine::vllm::VLLM;
 
 /// Where the rules were read.
 pub(super) const SOURCE: &str = "LMCache 0.5.6 (PyPI wheel of 2026-10-15), read in source; policies run against \
@@ -112,6 +113,25 @@ const IN_PROCESS: &[Line] = &[
     ),
 ];
 
+const BEHIND_VLLM: &[Line] = &[
+    (
+        "hits of LMCache",
+        "A tier's hit tokens are what is really loaded: found minus what the GPU has, one less if the look-up covers \
+         the whole prompt, since the last token is always computed.",
+        ADAPTER,
+    ),
+    (
+        "GPU",
+        "What LMCache loads fills GPU blocks like computed ones, so the GPU evicts what it would without LMCache.",
+        ADAPTER,
+    ),
+    (
+        "requests that never fit",
+        "A prompt larger than the GPU pool is not admitted: it computes everything and changes nothing.",
+        "kvreplay",
+    ),
+];
+
 const MULTI_PROCESS: &[Line] = &[
     (
         "look-up",
@@ -194,4 +214,11 @@ pub(super) fn in_process(_releases: &[Release]) -> Vec<Rule> {
 /// The rules of the multi-process server.
 pub(super) fn multi_process(_releases: &[Release]) -> Vec<Rule> {
     lines(&[SHARED, MULTI_PROCESS])
+}
+
+/// The rules of vLLM's GPU, then those of the in-process engine behind it.
+pub(super) fn behind_vllm(releases: &[Release]) -> Vec<Rule> {
+    let mut rules = (VLLM.rules)(&releases[..1]);
+    rules.extend(lines(&[BEHIND_VLLM, SHARED, IN_PROCESS]));
+    rules
 }

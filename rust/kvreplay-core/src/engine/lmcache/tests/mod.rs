@@ -5,4 +5,5 @@ use crate::engine::tests::golden;
 #[test]
 fn golden_vectors() {
     golden::check("lmcache", |_| true);
+    golden::check("vllm+lmcache", |_| true);
 }
