@@ -82,7 +82,7 @@ def test_rules_of_the_engine_are_not_the_users() -> None:
     with pytest.raises(kv.ConfigError, match="is no text, number or truth value"):
         kv.replay(small, [GPU], profile="vllm@0.33", profile_options={"block_size": [16]})
     with pytest.raises(kv.ConfigError, match="has no tier"):
-        kv.replay(small, [kv.Tier("hbm", capacity=9)], profile="vllm@0.33")
+        kv.replay(small, [GPU, kv.Tier("hbm", capacity=9)], profile="sglang@0.5")
 
 
 def test_a_sweep_takes_profiles(chats: kv.Trace) -> None:

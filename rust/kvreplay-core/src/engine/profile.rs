@@ -52,7 +52,7 @@ impl Profile {
         let info = PROFILES
             .iter()
             .find(|info| info.name == name)
-            .ok_or_else(|| unknown("profile", text, &PROFILES.iter().map(|p| p.name).collect::<Vec<_>>()))?;
+            .ok_or_else(|| unknown("profile", &name, &PROFILES.iter().map(|p| p.name).collect::<Vec<_>>()))?;
         let releases = info
             .components
             .iter()
@@ -127,6 +127,24 @@ impl Profile {
             "none" => Ok(Outputs::None),
             other => Err(args.bad("outputs", other, "private, listed or none")),
         }
+    }
+
+    /// The tiers with their policies settled: `lru`, which a tier has unless told, stands for the engine's own
+    /// default where the engine's tier knows no `lru` (secondary tiers that never evict, for example).
+    #[must_use]
+    pub fn settled(&self, tiers: &[TierSpec]) -> Vec<TierSpec> {
+        let settle = |tier: &TierSpec| {
+            let role = self.info.roles.iter().find(|role| role.name == tier.name || role.name == "*");
+            let first = role.and_then(|role| role.policies.first()).map(|choice| choice.name);
+            let known = role.is_some_and(|role| role.policies.iter().any(|choice| choice.name == "lru"));
+            match first {
+                Some(first) if tier.policy == "lru" && !known => {
+                    TierSpec { policy: first.to_owned(), ..tier.clone() }
+                }
+                _ => tier.clone(),
+            }
+        };
+        tiers.iter().map(settle).collect()
     }
 
     /// Checks the tiers and builds the model for a trace in this profile's blocks.

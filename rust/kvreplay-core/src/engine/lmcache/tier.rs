@@ -33,13 +33,7 @@ pub(super) struct Tier {
 }
 
 impl Tier {
-    pub(super) fn new(
-        at: usize,
-        capacity_chunks: u64,
-        policy: Policy,
-        kind: Kind,
-        blocks: u32,
-    ) -> Self {
+    pub(super) fn new(at: usize, capacity_chunks: u64, policy: Policy, kind: Kind, blocks: u32) -> Self {
         Self {
             at,
             capacity_chunks,
