@@ -28,7 +28,7 @@ pub(super) fn build(setup: &Setup<'_>) -> Result<Box<dyn EngineModel>> {
         }
         return Ok(Box::new(Vllm::<Lru> { gpu, cpu: None }));
     };
-    check_release("a CPU tier", flags.has_cpu, releases::CPU, setup)?;
+    check_release("a CPU tier", releases::CPU, setup)?;
     let set = setting(setup, &flags, at, tier, gpu.is_some())?;
     Ok(if Spec::parse(&tier.policy)?.name == "arc" {
         Box::new(with_cpu::<Arc>(gpu, at, set))
@@ -44,7 +44,7 @@ fn with_cpu<P: ChunkPolicy>(gpu: Option<(usize, Gpu)>, at: usize, set: Setting) 
 fn setting(setup: &Setup<'_>, flags: &Flags, at: usize, cpu: &TierSpec, behind_gpu: bool) -> Result<Setting> {
     let chunk_blocks = cpu.chunk_blocks.max(1);
     let secondaries = secondaries(setup, at, chunk_blocks)?;
-    let threshold = threshold(cpu, flags)?;
+    let threshold = threshold(setup, cpu)?;
     if threshold.is_some() && !secondaries.0.is_empty() {
         return Err(Error::config(
             "admission of tier cpu: vLLM refuses store_threshold with secondary tiers",
@@ -57,15 +57,15 @@ fn setting(setup: &Setup<'_>, flags: &Flags, at: usize, cpu: &TierSpec, behind_g
         chunk_blocks,
         block_tokens: setup.block_tokens,
         blocks: setup.blocks,
-        recency: flags.recency,
+        flags: *flags,
         threshold,
-        offload_decode: setup.options.flag("offload_decode")?,
+        offload_decode: offload_decode(setup)?,
         behind_gpu,
         secondaries,
     })
 }
 
-fn threshold(cpu: &TierSpec, flags: &Flags) -> Result<Option<Threshold>> {
+fn threshold(setup: &Setup<'_>, cpu: &TierSpec) -> Result<Option<Threshold>> {
     let spec = Spec::parse(&cpu.admission)?;
     if spec.name == "always" {
         return Ok(None);
@@ -73,13 +73,37 @@ fn threshold(cpu: &TierSpec, flags: &Flags) -> Result<Option<Threshold>> {
     let args = Args::new(&spec, CPU_ROLE.admissions[0].parameters)?;
     let count = args.number("n", 0..=65_535)?;
     let tracker = Tracker::new(args.number("tracker", 1..=1 << 30)?);
-    Ok((count >= 2).then_some(Threshold { count, offers: flags.offers_count, tracker }))
+    if count < 2 {
+        return Ok(None);
+    }
+    check_release("store_threshold", releases::THRESHOLD, setup)?;
+    Ok(Some(Threshold { count, tracker }))
+}
+
+fn offload_decode(setup: &Setup<'_>) -> Result<bool> {
+    let has_option = setup.releases[0] >= releases::PROMPT_ONLY;
+    if setup.options.text("offload_decode").is_empty() {
+        return Ok(!has_option);
+    }
+    let given = setup.options.flag("offload_decode")?;
+    if !given && !has_option {
+        return Err(Error::config(
+            format!(
+                "vllm@{} offers decoded chunks, too: offload_decode=false is not possible",
+                setup.releases[0]
+            ),
+            format!("leave it out, or give vllm@{} or a newer release", releases::PROMPT_ONLY),
+        ));
+    }
+    Ok(given)
 }
 
 fn secondaries(setup: &Setup<'_>, cpu: usize, chunk_blocks: u32) -> Result<Secondaries> {
     let mut tiers = Vec::new();
     for (at, tier) in setup.tiers.iter().enumerate().skip(cpu + 1) {
-        check_release("secondary tiers", Flags::of(setup.releases[0]).has_tiering, releases::TIERING, setup)?;
+        let objects = Spec::parse(&tier.policy)?.name == "obj";
+        let since = if objects { releases::OBJECTS } else { releases::TIERING };
+        check_release(if objects { "a tier of objects" } else { "a secondary tier" }, since, setup)?;
         if tier.chunk_blocks.max(1) != chunk_blocks {
             return Err(Error::config(
                 format!("tier {} has chunks of {} blocks", tier.name, tier.chunk_blocks),
@@ -91,8 +115,8 @@ fn secondaries(setup: &Setup<'_>, cpu: usize, chunk_blocks: u32) -> Result<Secon
     Ok(Secondaries(tiers))
 }
 
-fn check_release(what: &str, has_it: bool, since: Release, setup: &Setup<'_>) -> Result<()> {
-    if has_it {
+fn check_release(what: &str, since: Release, setup: &Setup<'_>) -> Result<()> {
+    if setup.releases[0] >= since {
         return Ok(());
     }
     Err(Error::config(

@@ -1,5 +1,7 @@
 //! Tests of the vLLM model.
 
+mod twin;
+
 use crate::engine::tests::golden;
 
 #[test]

@@ -1,0 +1,3 @@
+//! Twins of the engine models, written from their rules as steps, with plain lists.
+
+pub(crate) mod vllm;
