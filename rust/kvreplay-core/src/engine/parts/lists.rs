@@ -191,12 +191,14 @@ impl List {
         self.first(End::Oldest).map(|entry| self.take(members, entry, most))
     }
 
-    /// Takes `count` of the blocks of the newest entry out, which is a run of unnamed ones.
+    /// Takes the `count` newest unnamed blocks out.
     pub(crate) fn take_newest_unnamed(&mut self, members: &mut Members, count: u64) {
-        if count > 0 {
-            let newest = self.newest;
-            debug_assert!(newest >= members.named && Self::blocks(members, newest) >= count);
-            self.take(members, newest, count);
+        let (mut left, mut at) = (count, self.first(End::Newest));
+        while let Some(entry) = at.filter(|_| left > 0) {
+            at = List::after(members, entry, End::Newest);
+            if entry >= members.named {
+                left -= self.take(members, entry, left).count();
+            }
         }
     }
 
