@@ -237,6 +237,7 @@ impl List {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
 
     /// The list as plain values, oldest first; unnamed blocks are `None`.
     fn flat(list: List, members: &Members) -> Vec<Option<u32>> {
@@ -269,7 +270,12 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(200))]
+        #![proptest_config(ProptestConfig {
+            cases: 200,
+            rng_seed: RngSeed::Fixed(0x5EED_0006),
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
         #[test]
         fn two_lists_equal_two_plain_ones(ops in prop::collection::vec((0u8..6, 0u32..12, 1u64..4), 0..80)) {
             let mut members = Members::new(12);
