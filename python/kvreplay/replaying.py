@@ -6,7 +6,7 @@ import re
 from dataclasses import KW_ONLY, asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from kvreplay import _core, calls, memory, profiles, units
+from kvreplay import _core, calls, engines, memory, units
 from kvreplay.errors import ConfigError, unknown
 from kvreplay.results import ReplayResult
 from kvreplay.splits import Split
@@ -259,8 +259,8 @@ def replay(
     engine = None
     if profile is not None:
         check_generic(profile, mode=mode, unit=unit, last_token=last_token, full_blocks_only=full_blocks_only)
-        engine = profiles.profiled(trace, profile, profile_options)
-        profiles.check_tiers(engine.name, tiers)
+        engine = engines.profiled(trace, profile, profile_options)
+        engines.check_tiers(engine.name, tiers)
         trace = engine.trace
     elif profile_options:
         raise ConfigError("profile_options without a profile", hint='give profile="vllm@0.33" too')
@@ -270,7 +270,7 @@ def replay(
     split = Split.of(trace, group_by=group_by, window=window)
     _check_memory(trace, len(tiers), events=events)
     if engine is not None:
-        core = profiles.replay_core(engine, resolved, events=events, progress=progress)
+        core = engines.replay_core(engine, resolved, events=events, progress=progress)
     else:
         core = calls.run(
             lambda p: _core.replay(

@@ -86,8 +86,8 @@ class Validation:
             return "the engine logged nothing for some requests: restarts, or requests that skip the cache"
         if _share(difference > 0) > _MOST:
             return (
-                "the replay hits more: a smaller cache, requests at the same time that miss together, several "
-                "replicas, or keys the trace does not hold (LoRA, salt)"
+                "the replay hits more: a smaller cache, requests at the same time that miss together, "
+                "several replicas, or keys the trace does not hold (LoRA, salt)"
             )
         if _share(difference < 0) > _MOST:
             return "the replay hits less: a larger cache, one more tier, or decoded blocks (option outputs)"

@@ -108,7 +108,7 @@ def from_vllm(text: str) -> VllmConfig:
     _take_transfer(facts, found)
     _take_offloading(facts, found)
     found.ignored += [(key, str(value)) for key, value in facts.items()]
-    if not found.taken:
+    if not (found.tiers or found.options):
         raise ConfigError(
             "nothing in the vLLM command line is about the cache",
             hint='for example --from-vllm "vllm serve MODEL --num-gpu-blocks-override 1345"',

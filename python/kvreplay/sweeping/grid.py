@@ -6,15 +6,15 @@ from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from kvreplay.engines import check_tiers, option_texts
 from kvreplay.errors import ConfigError, unknown
-from kvreplay.profiles import check_tiers, option_texts
 from kvreplay.replaying import Tier, check_generic, check_rules, resolve_tiers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from kvreplay import units
-    from kvreplay.profiles import Profiled
+    from kvreplay.engines import Profiled
 
 Grid = "Mapping[str, Any] | Sequence[Tier | Sequence[Tier] | Mapping[str, Any]]"
 TIER_KEYS = [f.name for f in fields(Tier) if f.name not in ("name", "_")]

@@ -1,5 +1,7 @@
 //! Tests of the vLLM model.
 
+mod twin;
+
 use crate::engine::tests::golden;
 
 #[test]
@@ -8,8 +10,13 @@ fn golden_vectors_of_the_gpu() {
 }
 
 #[test]
-fn the_conversation_trace_on_the_gpu() {
-    for run in golden::external("vllm", |entry| entry["config"]["tiers"] == "gpu") {
+fn golden_vectors_of_the_cpu_tier() {
+    golden::check("vllm", |entry| entry["config"]["tiers"] != "gpu");
+}
+
+#[test]
+fn the_conversation_trace() {
+    for run in golden::external("vllm", |_| true) {
         run.check();
     }
 }
