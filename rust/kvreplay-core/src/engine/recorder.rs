@@ -142,6 +142,14 @@ impl Recorder {
         self.unnamed[tier] -= units;
     }
 
+    /// `units` units that the trace does not name come one by one, each in the place of one before it.
+    pub fn replace_unnamed_run(&mut self, tier: usize, units: u64, cause: Cause) {
+        let peak = self.counters[tier].peak;
+        self.insert_unnamed_run(tier, units, cause);
+        self.evict_unnamed_run(tier, units);
+        self.counters[tier].peak = peak;
+    }
+
     /// A unit leaves an exclusive tier because this tier served it.
     pub fn move_up(&mut self, tier: usize, unit: u32) {
         self.counters[tier].moved_up += 1;

@@ -154,8 +154,10 @@ impl Cache {
         for chunk in chunks.decoded {
             self.store_batch(std::slice::from_ref(chunk), 0, out);
         }
-        for tier in self.cpu.iter_mut().chain(&mut self.below) {
-            tier.put_unnamed(chunks.decoded_unnamed, out);
+        let unnamed = chunks.decoded_unnamed;
+        let stored = self.cpu.as_mut().map_or(unnamed, |cpu| cpu.put_unnamed(unnamed, out));
+        for tier in &mut self.below {
+            tier.put_unnamed(stored, out);
         }
     }
 

@@ -146,24 +146,25 @@ impl Tier {
         }
     }
 
-    /// Puts `count` chunks without a name, one after the other.
-    pub(super) fn put_unnamed(&mut self, count: u64, out: &mut Recorder) {
+    /// Puts `count` chunks without a name, one after the other; returns how many found room.
+    pub(super) fn put_unnamed(&mut self, count: u64, out: &mut Recorder) -> u64 {
         let mut left = count;
         while left > 0 {
             let free = self.capacity_chunks.saturating_sub(self.chunks + self.taken);
             if free == 0 && self.kind != Kind::Append && self.order.unnamed_chase_themselves() {
                 // From here on each takes the place of one before it.
-                out.evict_unnamed_run(self.at, left);
-                out.insert_unnamed_run(self.at, left, Cause::Compute);
-                return;
+                out.replace_unnamed_run(self.at, left, Cause::Compute);
+                return count;
             }
             let got = self.take(free.clamp(1, left), out);
             if got == 0 {
-                return out.no_room(self.at, left);
+                out.no_room(self.at, left);
+                break;
             }
             self.fill_unnamed(got, out);
             left -= got;
         }
+        count - left
     }
 
     fn forget(&mut self, member: Member, out: &mut Recorder) {

@@ -69,6 +69,8 @@ pub(super) struct Server {
     /// Chunks of a store or load under way.
     batch: Vec<u32>,
     stored: Vec<u32>,
+    /// Unnamed chunks that this request left in L1.
+    unnamed: u64,
 }
 
 pub(super) fn build(setup: &Setup<'_>) -> Result<Box<dyn EngineModel>> {
@@ -102,6 +104,7 @@ pub(super) fn build(setup: &Setup<'_>) -> Result<Box<dyn EngineModel>> {
         source: Vec::new(),
         batch: Vec::new(),
         stored: Vec::new(),
+        unnamed: 0,
     }))
 }
 
@@ -127,9 +130,9 @@ impl EngineModel for Server {
         let chunks = paths.read(request, 1);
         self.look_up(&chunks, out);
         self.load(&chunks, u64::from(request.block_tokens), out);
-        self.store(&chunks, out);
+        let of_prompt = self.store(&chunks, out);
         if self.options.end_session_touch {
-            self.touch_all(&chunks);
+            self.touch_all(&chunks, of_prompt);
         }
         self.paths = paths;
         self.requests += 1;
@@ -222,11 +225,19 @@ impl Server {
     }
 
     /// Stores the prompt's chunks behind what was found in one call, then those that fill while decoding.
-    fn store(&mut self, chunks: &Chunks<'_>, out: &mut Recorder) {
+    /// Returns how many unnamed chunks of the prompt are in L1 now.
+    fn store(&mut self, chunks: &Chunks<'_>, out: &mut Recorder) -> u64 {
+        self.unnamed = 0;
         self.store_call(&chunks.prompt[self.found..], chunks.prompt_unnamed, out);
-        if !self.options.save_decode_cache {
-            return;
+        let of_prompt = self.unnamed;
+        if self.options.save_decode_cache {
+            self.store_decoded(chunks, out);
         }
+        of_prompt
+    }
+
+    /// Stores the chunks that fill while decoding, a call for each.
+    fn store_decoded(&mut self, chunks: &Chunks<'_>, out: &mut Recorder) {
         for chunk in chunks.decoded {
             self.store_call(std::slice::from_ref(chunk), 0, out);
         }
@@ -266,6 +277,8 @@ impl Server {
         }
         if self.skips_l1() {
             self.l1.take_back(&self.batch, unnamed, out);
+        } else {
+            self.unnamed += unnamed;
         }
     }
 
@@ -273,9 +286,19 @@ impl Server {
         self.options.skip_l1 && !self.l2.is_empty()
     }
 
-    fn touch_all(&mut self, chunks: &Chunks<'_>) {
-        let decoded = if self.options.save_decode_cache { chunks.decoded } else { &[] };
-        for &chunk in decoded.iter().rev().chain(chunks.prompt.iter().rev()) {
+    /// Refreshes what L1 holds of the request, tail to head, `of_prompt` unnamed chunks of the prompt included.
+    fn touch_all(&mut self, chunks: &Chunks<'_>, of_prompt: u64) {
+        self.l1.order.delete_newest_unnamed(self.unnamed);
+        self.l1.order.add_touched_unnamed(self.unnamed - of_prompt);
+        if self.options.save_decode_cache {
+            self.touch_held(chunks.decoded);
+        }
+        self.l1.order.add_touched_unnamed(of_prompt);
+        self.touch_held(chunks.prompt);
+    }
+
+    fn touch_held(&mut self, chunks: &[u32]) {
+        for &chunk in chunks.iter().rev() {
             if self.l1.has(chunk) {
                 self.l1.order.touch(chunk);
             }

@@ -74,13 +74,25 @@ impl Order {
         }
     }
 
-    /// Deletes the `count` newest chunks, which have no name.
+    /// Deletes the `count` unnamed chunks that came last.
     pub(super) fn delete_newest_unnamed(&mut self, count: u64) {
         let list = match &mut self.kind {
             Kind::Lru(list) => list,
             Kind::Arc(arc) => &mut arc.t1,
         };
         list.take_newest_unnamed(&mut self.members, count);
+        if let Kind::Arc(arc) = &mut self.kind {
+            arc.trim(&mut self.members);
+        }
+    }
+
+    /// Adds `count` unnamed chunks where touched ones go.
+    pub(super) fn add_touched_unnamed(&mut self, count: u64) {
+        let list = match &mut self.kind {
+            Kind::Lru(list) => list,
+            Kind::Arc(arc) => &mut arc.t2,
+        };
+        list.push_unnamed(&mut self.members, count);
     }
 
     /// Evicts `count` chunks (at most what there is) in one batch, in order.
@@ -114,14 +126,6 @@ impl Order {
             Kind::Lru(list) => list.iter(&self.members).collect(),
             Kind::Arc(arc) => arc.t2.iter(&self.members).chain(arc.t1.iter(&self.members)).collect(),
         }
-    }
-
-    /// T1, T2, B1 and B2 (named chunks, newest first) and the target of T1, for tests.
-    #[cfg(test)]
-    pub(super) fn arc_state(&self) -> Option<([Vec<u32>; 4], f64)> {
-        let Kind::Arc(arc) = &self.kind else { return None };
-        let lists = [&arc.t1, &arc.t2, &arc.b1, &arc.b2].map(|list| list.iter(&self.members).collect());
-        Some((lists, arc.target))
     }
 
     /// Checks the bounds of the ghost lists.
