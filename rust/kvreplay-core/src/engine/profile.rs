@@ -6,6 +6,7 @@ use super::{EngineModel, Grain, Setup};
 use crate::error::{Error, Result};
 use crate::hierarchy::TierSpec;
 use crate::policy::spec::{Args, Param, Spec, unknown};
+use crate::trace::NO_LENGTH;
 
 /// What decoded tokens do to the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,7 +154,22 @@ impl Profile {
     /// [`Error::Config`] for tiers, policies or filters the engine does not have.
     pub fn build(&self, tiers: &[TierSpec], grain: &Grain) -> Result<Box<dyn EngineModel>> {
         let trace = grain.trace();
+        self.check_outputs(tiers, &trace.requests.output_tokens)?;
         self.build_for(tiers, trace.forest.blocks(), trace.block_tokens, trace.requests.arrival_us.is_some())
+    }
+
+    /// Decoded blocks can only take room on a GPU where their number is known.
+    fn check_outputs(&self, tiers: &[TierSpec], output_tokens: &[u32]) -> Result<()> {
+        let missing = output_tokens.iter().filter(|&&tokens| tokens == NO_LENGTH).count();
+        if missing == 0 || self.outputs()? != Outputs::Private || tiers.iter().all(|tier| tier.name != "gpu")
+        {
+            return Ok(());
+        }
+        Err(Error::config(
+            format!("{missing} of {} requests state no output length", output_tokens.len()),
+            "decoded blocks take room on the GPU: name the column (--columns output_tokens=NAME), or leave them \
+             out with the profile option outputs=none",
+        ))
     }
 
     /// The model for `blocks` distinct blocks of `block_tokens` tokens.
