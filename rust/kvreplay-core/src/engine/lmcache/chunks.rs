@@ -1,4 +1,4 @@
-//! A request in LMCache's chunks.
+//! A request in `LMCache`'s chunks.
 
 use crate::engine::EngineRequest;
 
@@ -68,10 +68,7 @@ mod tests {
         };
         let mut paths = ChunkPaths::default();
         let chunks = paths.read(&request, chunk);
-        [
-            (chunks.prompt.to_vec(), chunks.prompt_unnamed),
-            (chunks.decoded.to_vec(), chunks.decoded_unnamed),
-        ]
+        [(chunks.prompt.to_vec(), chunks.prompt_unnamed), (chunks.decoded.to_vec(), chunks.decoded_unnamed)]
     }
 
     #[test]

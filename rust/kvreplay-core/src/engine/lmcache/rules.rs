@@ -1,4 +1,4 @@
-//! The rules of LMCache as the documentation shows them.
+//! The rules of `LMCache` as the documentation shows them.
 
 use crate::engine::Release;
 use crate::engine::registry::Rule;

@@ -12,7 +12,7 @@ pub(super) enum Kind {
     Local,
     /// A remote server that evicts on its own, and does not take a look-up for a use.
     Remote,
-    /// A remote server that is full some day: LMCache deletes nothing from it.
+    /// A remote server that is full some day: `LMCache` deletes nothing from it.
     Append,
 }
 
@@ -33,13 +33,7 @@ pub(super) struct Tier {
 }
 
 impl Tier {
-    pub(super) fn new(
-        at: usize,
-        capacity_chunks: u64,
-        policy: Policy,
-        kind: Kind,
-        blocks: u32,
-    ) -> Self {
+    pub(super) fn new(at: usize, capacity_chunks: u64, policy: Policy, kind: Kind, blocks: u32) -> Self {
         Self {
             at,
             capacity_chunks,

@@ -204,9 +204,8 @@ impl List {
 
     /// Named blocks from the newest to the oldest.
     pub(crate) fn iter<'a>(&self, members: &'a Members) -> impl Iterator<Item = u32> + 'a {
-        let entries = std::iter::successors(self.first(End::Newest), |&entry| {
-            List::after(members, entry, End::Newest)
-        });
+        let entries =
+            std::iter::successors(self.first(End::Newest), |&entry| List::after(members, entry, End::Newest));
         entries.filter(|&entry| entry < members.named)
     }
 
@@ -241,9 +240,8 @@ mod tests {
 
     /// The list as plain values, oldest first; unnamed blocks are `None`.
     fn flat(list: List, members: &Members) -> Vec<Option<u32>> {
-        let entries = std::iter::successors(list.first(End::Oldest), |&entry| {
-            List::after(members, entry, End::Oldest)
-        });
+        let entries =
+            std::iter::successors(list.first(End::Oldest), |&entry| List::after(members, entry, End::Oldest));
         let blocks = entries.flat_map(|entry| match List::named(members, entry) {
             Some(block) => vec![Some(block)],
             None => vec![None; List::blocks(members, entry) as usize],

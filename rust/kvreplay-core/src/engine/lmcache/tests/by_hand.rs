@@ -1,5 +1,5 @@
 //! The in-process engine, step by step. The rules are those of `golden/engines/README.md`; for disk, remote and
-//! promotion those of LMCache 0.5.6's source, as the profile shows them.
+//! promotion those of `LMCache` 0.5.6's source, as the profile shows them.
 
 use super::{Bench, tier};
 use crate::hierarchy::{EventKind, TierSpec};
@@ -126,8 +126,7 @@ fn chunks_without_a_name_take_room_and_are_never_found() {
 
 #[test]
 fn a_load_below_the_minimum_is_not_made_but_refreshes() {
-    let mut cache =
-        Bench::new("lmcache", &[tier("cpu", 5, "lru")], &[("min_retrieve_tokens", "20")]);
+    let mut cache = Bench::new("lmcache", &[tier("cpu", 5, "lru")], &[("min_retrieve_tokens", "20")]);
     cache.full(&[1, 2, 3]);
     assert_eq!(cache.full(&[1, 9]), [0]);
     // 1 was found and is not stored again.

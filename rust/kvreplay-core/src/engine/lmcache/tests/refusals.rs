@@ -1,4 +1,4 @@
-//! What LMCache cannot be asked, and what the error says.
+//! What `LMCache` cannot be asked, and what the error says.
 
 use super::tier;
 use crate::engine::Profile;

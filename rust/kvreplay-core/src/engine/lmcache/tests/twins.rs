@@ -32,20 +32,21 @@ struct Ask {
 
 fn asks() -> impl Strategy<Value = Vec<Ask>> {
     let ask = (0u32..8, 0u32..8, 0usize..3, 0u64..4, 0u64..13, 0usize..4, 0u64..5, any::<bool>());
-    let ask = ask.prop_map(|(branch, depth, unlisted, extra, decoded_tokens, named, held_blocks, last_token)| {
-        // The low bits of the branch are the way down; a block is named by its depth and that way.
-        let block = |depth: u32| (1 << depth) | (branch & ((1 << depth) - 1));
-        let prompt_tokens = u64::from(depth) * BLOCK_TOKENS + extra;
-        let mut listed: Vec<u32> = (1..=depth).map(block).collect();
-        if unlisted == 0 && extra > 0 {
-            listed.push(block(depth + 1));
-        } else {
-            listed.truncate(listed.len().saturating_sub(unlisted));
-        }
-        let full = (prompt_tokens + decoded_tokens) / BLOCK_TOKENS - u64::from(depth);
-        let decoded = (1..=full.min(named as u64) as u32).map(|k| block(depth + k)).collect();
-        Ask { listed, prompt_tokens, decoded, decoded_tokens, held_blocks, last_token }
-    });
+    let ask =
+        ask.prop_map(|(branch, depth, unlisted, extra, decoded_tokens, named, held_blocks, last_token)| {
+            // The low bits of the branch are the way down; a block is named by its depth and that way.
+            let block = |depth: u32| (1 << depth) | (branch & ((1 << depth) - 1));
+            let prompt_tokens = u64::from(depth) * BLOCK_TOKENS + extra;
+            let mut listed: Vec<u32> = (1..=depth).map(block).collect();
+            if unlisted == 0 && extra > 0 {
+                listed.push(block(depth + 1));
+            } else {
+                listed.truncate(listed.len().saturating_sub(unlisted));
+            }
+            let full = (prompt_tokens + decoded_tokens) / BLOCK_TOKENS - u64::from(depth);
+            let decoded = (1..=full.min(named as u64) as u32).map(|k| block(depth + k)).collect();
+            Ask { listed, prompt_tokens, decoded, decoded_tokens, held_blocks, last_token }
+        });
     prop::collection::vec(ask, 1..25)
 }
 
@@ -190,7 +191,12 @@ proptest! {
         asks in asks(),
         capacities in [0usize..12, 0usize..12, 0usize..12],
         l2 in 0usize..3,
-        policies in prop::sample::select(vec![["lru"; 3], ["arc"; 3], ["arc", "lru", "noop"], ["noop", "arc", "arc"]]),
+        policies in prop::sample::select(vec![
+            ["lru"; 3],
+            ["arc"; 3],
+            ["arc", "lru", "noop"],
+            ["noop", "arc", "arc"],
+        ]),
         watermark in prop::sample::select(vec![0.0, 0.5, 0.8, 1.0]),
         eviction_ratio in prop::sample::select(vec![0.0, 0.2, 0.5, 1.0]),
         tick_every_requests in 1usize..4,
