@@ -164,7 +164,10 @@ impl Profile {
                     "give every tier a name of its own",
                 ));
             }
-            let Some(at) = roles.iter().position(|role| role.name == tier.name || role.name == "*") else {
+            // A further name is one that no other role has.
+            let is_further = self.info.roles.iter().all(|role| role.name != tier.name);
+            let takes = |role: &Role| role.name == tier.name || (is_further && role.name == "*");
+            let Some(at) = roles.iter().position(takes) else {
                 return Err(Error::config(
                     format!("{} has no tier {:?} at this place", self.name(), tier.name),
                     self.tiers_hint(),

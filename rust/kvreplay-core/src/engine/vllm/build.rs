@@ -5,16 +5,25 @@ use super::lru::Lru;
 use super::model::Vllm;
 use super::offload::{Offload, Setting, Threshold};
 use super::policy::ChunkPolicy;
-use super::releases::{self, Flags};
+use super::releases;
 use super::tiering::{Secondaries, Secondary};
 use super::tracker::Tracker;
-use super::{CPU_ROLE, Gpu};
+use super::{CPU_ROLE, Flags, Gpu};
 use crate::engine::{EngineModel, Release, Setup};
 use crate::error::{Error, Result};
 use crate::hierarchy::TierSpec;
 use crate::policy::spec::{Args, Spec};
 
 pub(super) fn build(setup: &Setup<'_>) -> Result<Box<dyn EngineModel>> {
+    let cpu = setup.tier("cpu").map(|(_, tier)| Spec::parse(&tier.policy)).transpose()?;
+    Ok(if cpu.is_some_and(|policy| policy.name == "arc") {
+        Box::new(model::<Arc>(setup)?)
+    } else {
+        Box::new(model::<Lru>(setup)?)
+    })
+}
+
+pub(super) fn model<P: ChunkPolicy>(setup: &Setup<'_>) -> Result<Vllm<P>> {
     let flags = Flags::of(setup.releases[0]);
     let gpu = setup
         .tier("gpu")
@@ -26,19 +35,11 @@ pub(super) fn build(setup: &Setup<'_>) -> Result<Box<dyn EngineModel>> {
                 "vLLM moves everything through host memory: give a tier cpu first",
             ));
         }
-        return Ok(Box::new(Vllm::<Lru> { gpu, cpu: None }));
+        return Ok(Vllm { gpu, cpu: None });
     };
     check_release("a CPU tier", releases::CPU, setup)?;
     let set = setting(setup, &flags, at, tier, gpu.is_some())?;
-    Ok(if Spec::parse(&tier.policy)?.name == "arc" {
-        Box::new(with_cpu::<Arc>(gpu, at, set))
-    } else {
-        Box::new(with_cpu::<Lru>(gpu, at, set))
-    })
-}
-
-fn with_cpu<P: ChunkPolicy>(gpu: Option<(usize, Gpu)>, at: usize, set: Setting) -> Vllm<P> {
-    Vllm { gpu, cpu: Some((at, Offload::new(set))) }
+    Ok(Vllm { gpu, cpu: Some((at, Offload::new(set))) })
 }
 
 fn setting(setup: &Setup<'_>, flags: &Flags, at: usize, cpu: &TierSpec, behind_gpu: bool) -> Result<Setting> {

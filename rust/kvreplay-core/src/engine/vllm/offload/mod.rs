@@ -199,6 +199,11 @@ impl<P: ChunkPolicy> Offload<P> {
         &self.set.secondaries
     }
 
+    #[cfg(test)]
+    pub(super) fn policy(&self) -> &P {
+        &self.policy
+    }
+
     pub(super) fn validate(&self) -> Result<(), String> {
         if self.policy.len() > self.set.capacity {
             return Err(format!("{} chunks in a tier of {}", self.policy.len(), self.set.capacity));
