@@ -19,6 +19,7 @@ mod tracker;
 
 pub(super) use gpu::Gpu;
 pub(super) use releases::{Flags, RELEASES};
+pub(super) use rules::gpu_rules;
 
 use super::registry::{Choice, Component, ProfileInfo, Role};
 use crate::policy::spec::Param;

@@ -1,5 +1,5 @@
 //! The in-process engine, step by step. The rules are those of `golden/engines/README.md`; for disk, remote and
-//! promotion those of LMCache 0.5.6's source, as the profile shows them.
+//! promotion those of `LMCache` 0.5.6's source, as the profile shows them.
 
 use super::{Bench, tier};
 use crate::hierarchy::{EventKind, TierSpec};

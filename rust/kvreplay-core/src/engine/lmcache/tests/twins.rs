@@ -191,7 +191,12 @@ proptest! {
         asks in asks(),
         capacities in [0usize..12, 0usize..12, 0usize..12],
         l2 in 0usize..3,
-        policies in prop::sample::select(vec![["lru"; 3], ["arc"; 3], ["arc", "lru", "noop"], ["noop", "arc", "arc"]]),
+        policies in prop::sample::select(vec![
+            ["lru"; 3],
+            ["arc"; 3],
+            ["arc", "lru", "noop"],
+            ["noop", "arc", "arc"],
+        ]),
         watermark in prop::sample::select(vec![0.0, 0.5, 0.8, 1.0]),
         eviction_ratio in prop::sample::select(vec![0.0, 0.2, 0.5, 1.0]),
         tick_every_requests in 1usize..4,
