@@ -18,6 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kvreplay._core import __version__ as __version__
+    from kvreplay.cost.breaking_even import break_even
+    from kvreplay.cost.calibration import calibrate
+    from kvreplay.cost.catalogue import model, models
+    from kvreplay.cost.coefficients import CostModel
+    from kvreplay.cost.devices import Hardware, hardware
+    from kvreplay.cost.modelspec import ModelSpec
+    from kvreplay.cost.transfer import Link, link, links
     from kvreplay.curve import ceiling, hit_curve, ratios, reuse_distance, reuse_runs, reuse_time
     from kvreplay.errors import ConfigError, KvreplayError, OutputError, TraceError
     from kvreplay.registries import (
@@ -40,21 +47,32 @@ if TYPE_CHECKING:
 _HOME = {
     "__version__": "_core",
     "ConfigError": "errors",
+    "CostModel": "cost.coefficients",
+    "Hardware": "cost.devices",
     "KvreplayError": "errors",
+    "Link": "cost.transfer",
+    "ModelSpec": "cost.modelspec",
     "OutputError": "errors",
-    "Report": "report",
     "ReplayResult": "results",
+    "Report": "report",
     "Tier": "replaying",
     "Trace": "trace",
     "TraceError": "errors",
     "admissions": "registries",
     "analyze": "report",
+    "break_even": "cost.breaking_even",
+    "calibrate": "cost.calibration",
     "ceiling": "curve",
     "fill_rules": "registries",
     "formats": "registries",
     "generate": "synthetic",
     "generators": "registries",
+    "hardware": "cost.devices",
     "hit_curve": "curve",
+    "link": "cost.transfer",
+    "links": "cost.transfer",
+    "model": "cost.catalogue",
+    "models": "cost.catalogue",
     "policies": "registries",
     "quality_codes": "registries",
     "ratios": "curve",
@@ -70,7 +88,11 @@ _HOME = {
 
 __all__ = [
     "ConfigError",
+    "CostModel",
+    "Hardware",
     "KvreplayError",
+    "Link",
+    "ModelSpec",
     "OutputError",
     "ReplayResult",
     "Report",
@@ -79,12 +101,19 @@ __all__ = [
     "TraceError",
     "admissions",
     "analyze",
+    "break_even",
+    "calibrate",
     "ceiling",
     "fill_rules",
     "formats",
     "generate",
     "generators",
+    "hardware",
     "hit_curve",
+    "link",
+    "links",
+    "model",
+    "models",
     "policies",
     "quality_codes",
     "ratios",
