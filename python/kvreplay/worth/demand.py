@@ -15,6 +15,7 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# Each a multiple of the one before.
 WINDOWS_S = (10, 60)
 # Above this share of a resource waiting outgrows service, and percentiles of service times mislead.
 OVERLOAD = 0.8
@@ -84,19 +85,27 @@ def demand(requests: pl.DataFrame, amounts: Sequence[Amount]) -> pl.DataFrame:
         parts = requests.select(
             "arrival_us", *[one.per_request.alias(name) for name, one in zip(names, amounts, strict=True)]
         )
+        first, last = _bounds(parts)
+        sums, shorter_s = parts, 0
         for window_s in WINDOWS_S:
-            sums, count = _window_sums(parts, names, window_s)
+            # Long windows are made of short ones.
+            sums = _window_sums(sums, names, window_s=window_s, shorter_s=shorter_s, first=first)
+            shorter_s = window_s
+            count = (last - first) // (window_s * _US) + 1
             for name, one in zip(names, amounts, strict=True):
                 rows.append(_row(window_s, one, sums[name], count))
     return pl.DataFrame(rows, DEMAND_SCHEMA, strict=True)
 
 
-def _window_sums(parts: pl.DataFrame, names: list[str], window_s: int) -> tuple[pl.DataFrame, int]:
-    """Sums of the windows that have a request, and how many windows there are."""
-    first, last = _bounds(parts)
-    number = (pl.col("arrival_us") - first) // (window_s * _US)
-    sums = parts.group_by(number.alias("window")).agg(pl.col(name).sum() for name in names)
-    return sums.sort("window"), (last - first) // (window_s * _US) + 1
+def _window_sums(
+    parts: pl.DataFrame, names: list[str], *, window_s: int, shorter_s: int, first: int
+) -> pl.DataFrame:
+    """Sums of the windows that have a request, from requests or from the sums of shorter windows."""
+    if shorter_s:
+        number = pl.col("window") // (window_s // shorter_s)
+    else:
+        number = (pl.col("arrival_us") - first) // (window_s * _US)
+    return parts.group_by(number.alias("window")).agg(pl.col(name).sum() for name in names).sort("window")
 
 
 def _bounds(parts: pl.DataFrame) -> tuple[int, int]:

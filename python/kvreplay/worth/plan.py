@@ -35,6 +35,24 @@ class PlainModel:
     layers: int = 1
     host_copies: int = 1
 
+    @property
+    def rank_bytes_per_token(self) -> int:
+        """Bytes per token that cross a link."""
+        return self.kv_bytes_per_token
+
+    @property
+    def block_tokens(self) -> int | None:
+        """Tokens of a block of the engine: not known."""
+        return None
+
+    def stored_tokens(self, tokens: int) -> int:
+        """Tokens of a prefix that are stored: all of them."""
+        return tokens
+
+    def rank_loaded_bytes(self, tokens: int) -> int:
+        """Bytes that a hit of `tokens` tokens loads."""
+        return tokens * self.kv_bytes_per_token
+
     def rank_loaded_bytes_expr(self, tokens: pl.Expr) -> pl.Expr:
         """Bytes that a hit of `tokens` tokens loads, Float64."""
         return tokens.cast(pl.Float64) * float(self.kv_bytes_per_token)
@@ -96,6 +114,11 @@ class Plan:
     def stores_block(self) -> bool:
         """Whether writing to some tier delays the request."""
         return any(link is not None and link.store == "blocking" for link in self.links)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether loads of some tier hide behind computing."""
+        return any(link is not None and link.overlap != "none" for link in self.links)
 
     @property
     def calibrated(self) -> bool:

@@ -32,6 +32,7 @@ GRID_SCHEMA: dict[str, Any] = {
     "saved_us": pl.Int64,
     "lost_us": pl.Int64,
     "oracle_saved_us": pl.Int64,
+    "gpu_saved_us": pl.Int64,
 }
 MAX_COMBINATIONS = 100_000
 # Links that are timed in one pass over the hits: enough to share the pass, few enough for memory.
@@ -80,6 +81,9 @@ def _sums(plan: Plan, names: Sequence[str], tag: str) -> Iterator[pl.Expr]:
         gained = gain(plan, plan.tiers.index(name), tag)
         saved = (gained - pl.col(f"store{tag}_{name}")) if plan.stores_block else gained
         lost = pl.min_horizontal(gained, pl.lit(0, pl.Int64))
+        at = plan.tiers.index(name)
+        avoided = pl.col(f"compute_{at}") - pl.col(f"compute_{at + 1}")
+        yield (avoided * count).sum().alias(f"gpu_saved_us{tag}_{name}")
         yield (count * (gained < 0)).sum().alias(f"harmful_hits{tag}_{name}")
         yield (saved * count).sum().alias(f"saved_us{tag}_{name}")
         yield (-(lost * count).sum()).alias(f"lost_us{tag}_{name}")
@@ -93,6 +97,7 @@ def _row(plan: Plan, name: str, sums: Mapping[str, Any], tag: str) -> dict[str, 
         "hardware": None if plan.hardware is None else plan.hardware.name,
         "tier": name,
         "hits": sums[name],
+        "gpu_saved_us": sums[f"gpu_saved_us{tag}_{name}"],
     }
     if link is None:  # sums of nulls are 0 in Polars; what is not known stays null
         return row
@@ -116,7 +121,7 @@ def grid(requests: pl.DataFrame, plans: Iterable[Plan]) -> pl.DataFrame:
         ``model``, ``hardware``, ``tier``, ``link``, ``hits``, ``harmful_hits``, ``saved_us`` (negative where
         loads take longer than they save), ``lost_us`` (by the harmful hits) and ``oracle_saved_us``: what an
         engine would save that loads only where it helps (saved + lost; exact where the floor of the cost
-        model does not bind).
+        model does not bind); ``gpu_saved_us`` is the computing saved, loads not counted.
     """
     rows: list[dict[str, Any]] = []
     kinds: dict[tuple[int, bool], pl.DataFrame] = {}
