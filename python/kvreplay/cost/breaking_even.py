@@ -134,7 +134,7 @@ def break_even(
     if prices is None:
         prices = find_prices(None if device is None else device.name)
     comparisons = [
-        Comparison(spec, cost, link, resident_tokens, remainder_tokens) for link in _links(links, device)
+        Comparison(spec, cost, link, resident_tokens, remainder_tokens) for link in links_of(links, device)
     ]
     rows = [row for one in comparisons for row in rows_of(one, asked, prices)]
     return pl.DataFrame(rows, schema=columns(), orient="row")
@@ -145,8 +145,14 @@ def _check_whole(what: str, value: object, *, least: int) -> None:
         raise ConfigError(f"{what} is {value!r}", hint=f"give a number of tokens from {least}")
 
 
-def _links(links: Sequence[str | Link] | None, device: Hardware | None) -> list[Link]:
-    """The links to compare, each in its host, with different names."""
+def links_of(links: Sequence[str | Link] | None, device: Hardware | None) -> list[Link]:
+    """The links to compare, each in its host, with different names.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown name, or two links of one name.
+    """
     if links is None:
         if device is None:
             raise ConfigError("no link is given", hint='for example links=["pcie5-x16", "nvme-gen4"]')

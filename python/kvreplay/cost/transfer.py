@@ -113,15 +113,17 @@ class Link:
                 raise ConfigError(
                     f"{field} of link {self.name} is {getattr(self, field)!r}", hint="give a number from 1"
                 )
-        if not isinstance(self.pipelined, bool):
-            raise ConfigError(f"pipelined of link {self.name} is {self.pipelined!r}", hint="true or false")
-        for field, known in (("overlap", OVERLAPS), ("store", STORES)):
-            if getattr(self, field) not in known:
-                raise unknown(f"{field} of link {self.name}:", str(getattr(self, field)), known)
-        if self.medium is not None and self.medium not in MEDIA:
-            raise unknown(f"medium of link {self.name}:", str(self.medium), MEDIA)
+        self._check_choices()
         self._check_through()
         self._check_bus()
+
+    def _check_choices(self) -> None:
+        if not isinstance(self.pipelined, bool):
+            raise ConfigError(f"pipelined of link {self.name} is {self.pipelined!r}", hint="true or false")
+        for field, known in (("overlap", OVERLAPS), ("store", STORES), ("medium", MEDIA)):
+            value = getattr(self, field)
+            if value not in known and not (field == "medium" and value is None):
+                raise unknown(f"{field} of link {self.name}:", str(value), known)
 
     def _check_through(self) -> None:
         if self.through is None or isinstance(self.through, Link) or self.through == HOST:
