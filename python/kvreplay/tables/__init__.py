@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvreplay.tables import (
+    break_even,
     hit_curve,
     policies,
     quality,
@@ -40,7 +41,7 @@ TABLES: tuple[Table, ...] = (
 
 def build(study: Study, *, per_request: bool = False) -> dict[str, tuple[Table, pl.DataFrame]]:
     """Build every table a study has something for, by name."""
-    chosen = [*TABLES, policies.TABLE]
+    chosen = [*TABLES, policies.TABLE, break_even.TABLE]
     if study.result is not None:
         chosen += _by_tier(study.result, per_request=per_request)
     out = {}
@@ -56,6 +57,7 @@ def optional() -> list[Table]:
     tiers = ["TIER"]
     return [
         policies.TABLE,
+        break_even.TABLE,
         windows.windows_table(tiers),
         windows.groups_table(["COLUMN"], tiers),
         requests.table(tiers),

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from kvreplay import units
     from kvreplay.calls import ProgressHook
+    from kvreplay.cost.lengths import Comparison
+    from kvreplay.cost.money import Prices
     from kvreplay.replaying import Tier
     from kvreplay.results import ReplayResult
     from kvreplay.trace import Trace
@@ -43,6 +45,10 @@ class Study:
         ``warmup``, ``last_token``, ``full_blocks_only`` and the like, as given to :func:`kvreplay.replay`.
     compare
         Policies to compare at the tiers' capacities.
+    comparisons
+        Loading against recomputing by tier, for the tiers that have a link; empty without a cost model.
+    prices
+        Prices of the report; the catalogue's without.
     progress
         The hook of :func:`kvreplay.replay`.
     """
@@ -53,6 +59,8 @@ class Study:
     warm: int | None = None
     rules: dict[str, Any] = field(default_factory=dict)
     compare: list[str] = field(default_factory=list)
+    comparisons: dict[str, Comparison] = field(default_factory=dict)
+    prices: Prices | None = None
     progress: ProgressHook | None = None
 
     @cached_property
