@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 MOONCAKE = ROOT.parent / "shared" / "traces" / "conversation_trace.jsonl"
 TIERS = ["--tier", "gpu=5000 blocks", "--tier", "cpu=20000 blocks,fill=victim"]
-TYPES = {"Int64": "integer", "Float64": "ratio", "String": "text"}
+TYPES = {"Int64": "integer", "Float64": "number", "Boolean": "true or false", "String": "text"}
 
 
 def tables() -> str:

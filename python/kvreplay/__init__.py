@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kvreplay.cost.transfer import Link, link, links
     from kvreplay.curve import ceiling, hit_curve, ratios, reuse_distance, reuse_runs, reuse_time
     from kvreplay.errors import ConfigError, KvreplayError, OutputError, TraceError
+    from kvreplay.odds import reuse_odds
     from kvreplay.registries import (
         admissions,
         fill_rules,
@@ -79,6 +80,7 @@ _HOME = {
     "read_trace": "trace",
     "replay": "replaying",
     "reuse_distance": "curve",
+    "reuse_odds": "odds",
     "reuse_runs": "curve",
     "reuse_time": "curve",
     "scan_trace": "scanning",
@@ -120,6 +122,7 @@ __all__ = [
     "read_trace",
     "replay",
     "reuse_distance",
+    "reuse_odds",
     "reuse_runs",
     "reuse_time",
     "scan_trace",

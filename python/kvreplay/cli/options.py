@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kvreplay.calls import ProgressHook
+    from kvreplay.cost.modelspec import ModelSpec
     from kvreplay.replaying import Tier
     from kvreplay.trace import Trace
 
@@ -90,6 +91,36 @@ KvBytes = Annotated[
     typer.Option(
         "--kv-bytes-per-token", help="Bytes of KV per token; needed for sizes in bytes.", metavar="N"
     ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        help="A model of kvreplay list models, or the path of a config.json: bytes of KV, and times.",
+        metavar="NAME|FILE",
+    ),
+]
+KvDtype = Annotated[
+    str | None,
+    typer.Option("--kv-dtype", help="Type of the model's KV: bf16, fp8, nvfp4, ...", metavar="TYPE"),
+]
+Ranks = Annotated[
+    int | None, typer.Option("--tp", help="Ranks of tensor parallelism. [default: 1]", metavar="N")
+]
+HostCopies = Annotated[
+    int | None,
+    typer.Option("--host-copies", help="Copies of the KV a host tier keeps. [default: 1]", metavar="N"),
+]
+EngineBlock = Annotated[
+    int | None,
+    typer.Option("--engine-block", help="Tokens of an engine block: prefixes are rounded down.", metavar="N"),
+]
+Hardware = Annotated[
+    str | None, typer.Option("--hardware", help="A GPU of kvreplay list hardware.", metavar="NAME")
+]
+CostFile = Annotated[
+    str | None,
+    typer.Option("--cost", help="A cost model that kvreplay calibrate wrote.", metavar="FILE"),
 ]
 Warmup = Annotated[
     str | None,
@@ -191,6 +222,59 @@ def read(traces: Sequence[str], options: Mapping[str, Any], progress: ProgressHo
         progress=progress,
     )
     return trace.spread_ties() if options.get("spread_ties") else trace
+
+
+def chosen_model(
+    model: str | None,
+    kv_bytes_per_token: int | None = None,
+    *,
+    kv_dtype: str | None = None,
+    tp: int | None = None,
+    host_copies: int | None = None,
+    engine_block: int | None = None,
+) -> ModelSpec | int | None:
+    """What ``--model``, or ``--kv-bytes-per-token`` in its place, says; ``None`` without either.
+
+    Raises
+    ------
+    ConfigError
+        For both at once, for options of a model without one, or a model that cannot be used.
+    """
+    about = {"--kv-dtype": kv_dtype, "--tp": tp, "--host-copies": host_copies, "--engine-block": engine_block}
+    if model is None:
+        given = [name for name, value in about.items() if value is not None]
+        if given:
+            raise ConfigError(f"{given[0]} is about a model, and there is none", hint="give --model NAME")
+        return kv_bytes_per_token
+    if kv_bytes_per_token is not None:
+        raise ConfigError(
+            "--model and --kv-bytes-per-token both say how large a token is", hint="give one of them"
+        )
+    from kvreplay.cost.catalogue import model as find_model
+
+    return find_model(
+        model,
+        kv_dtype=kv_dtype,
+        tp=1 if tp is None else tp,
+        host_copies=1 if host_copies is None else host_copies,
+        block_tokens=engine_block,
+    )
+
+
+def the_model(model: str | None, **options: Any) -> ModelSpec:
+    """The model of a command that cannot do without.
+
+    Raises
+    ------
+    ConfigError
+        As :func:`chosen_model`, and without a model.
+    """
+    from kvreplay.cost.modelspec import ModelSpec
+
+    found = chosen_model(model, **options)
+    if not isinstance(found, ModelSpec):
+        raise ConfigError("no model is given", hint="give --model NAME; see kvreplay list models")
+    return found
 
 
 def parse_tiers(texts: Sequence[str] | None) -> list[dict[str, str]]:

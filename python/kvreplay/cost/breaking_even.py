@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from kvreplay.cost.catalogue import model as find_model
 from kvreplay.cost.coefficients import CostModel, check_cost
 from kvreplay.cost.devices import hardware as find_hardware
 from kvreplay.cost.lengths import LONGEST_TOKENS, Comparison
+from kvreplay.cost.money import prices as find_prices, residency_us
 from kvreplay.cost.transfer import link as find_link
 from kvreplay.errors import ConfigError
 from kvreplay.units import is_whole
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from kvreplay.cost.devices import Hardware
     from kvreplay.cost.modelspec import ModelSpec
+    from kvreplay.cost.money import Prices
     from kvreplay.cost.transfer import Link
 
 DEFAULT_LENGTHS = [256, 1024, 4096, 16_384, 65_536, 131_072]
@@ -49,6 +52,8 @@ def columns() -> dict[str, Any]:
         "attention_share": pl.Float64,
         "split_computed_tokens": pl.Int64,
         "split_us": pl.Float64,
+        "keep_async_us": pl.Float64,
+        "keep_blocking_us": pl.Float64,
         "extrapolated": pl.Boolean,
     }
 
@@ -62,6 +67,7 @@ def break_even(
     resident_tokens: int = 0,
     cost: CostModel | None = None,
     remainder_tokens: int | None = None,
+    prices: Prices | None = None,
 ) -> pl.DataFrame:
     """Compare loading a prefix with computing it, for every link and length.
 
@@ -83,6 +89,8 @@ def break_even(
     remainder_tokens
         Tokens behind the prefix, computed either way. Default: enough of them that reading the weights is
         paid anyway; a small number makes short hits worth less, and lets the link's overlap count.
+    prices
+        Of :func:`kvreplay.cost.money.prices`; default the catalogue's for `hardware`.
 
     Returns
     -------
@@ -91,7 +99,9 @@ def break_even(
         ``saved_us`` and its ends ``saved_low_us``, ``saved_high_us``; ``verdict`` (``load``, ``recompute``,
         or ``undecided`` where the ends differ in sign); ``break_even_tokens`` (null: never up to 2^20) and
         its ends; ``break_even_bandwidth_gb_s`` (GB/s that make both equal, fixed times left out);
-        ``attention_share`` of the work; the best split between computing and loading.
+        ``attention_share`` of the work; the best split between computing and loading; how long the prefix is
+        worth keeping for one use (five-minute rule), where loads hide behind other work (``keep_async_us``)
+        and where the GPU waits for them (``keep_blocking_us``); null without prices or a medium.
 
     Raises
     ------
@@ -121,11 +131,12 @@ def break_even(
     asked = DEFAULT_LENGTHS if lengths is None else list(lengths)
     for length in asked:
         _check_whole("a length", length, least=1)
-    rows = [
-        row
-        for link in _links(links, device)
-        for row in _rows(Comparison(spec, cost, link, resident_tokens, remainder_tokens), asked)
+    if prices is None:
+        prices = find_prices(None if device is None else device.name)
+    comparisons = [
+        Comparison(spec, cost, link, resident_tokens, remainder_tokens) for link in links_of(links, device)
     ]
+    rows = [row for one in comparisons for row in rows_of(one, asked, prices)]
     return pl.DataFrame(rows, schema=columns(), orient="row")
 
 
@@ -134,8 +145,14 @@ def _check_whole(what: str, value: object, *, least: int) -> None:
         raise ConfigError(f"{what} is {value!r}", hint=f"give a number of tokens from {least}")
 
 
-def _links(links: Sequence[str | Link] | None, device: Hardware | None) -> list[Link]:
-    """The links to compare, each in its host, with different names."""
+def links_of(links: Sequence[str | Link] | None, device: Hardware | None) -> list[Link]:
+    """The links to compare, each in its host, with different names.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown name, or two links of one name.
+    """
     if links is None:
         if device is None:
             raise ConfigError("no link is given", hint='for example links=["pcie5-x16", "nvme-gen4"]')
@@ -148,10 +165,26 @@ def _links(links: Sequence[str | Link] | None, device: Hardware | None) -> list[
     return found
 
 
-def _rows(middle: Comparison, lengths: Sequence[int]) -> list[dict[str, Any]]:
+def rows_of(middle: Comparison, lengths: Sequence[int], prices: Prices) -> list[dict[str, Any]]:
+    """Rows of :func:`break_even` for one link."""
     worst, best = both_ends(middle)
     break_evens = [one.break_even_tokens() for one in (middle, best, worst)]
-    return [_row(middle, (worst, best), length, break_evens) for length in lengths]
+    rows = [_row(middle, (worst, best), length, break_evens) for length in lengths]
+    return [row | _keep(middle, row, prices) for row in rows]
+
+
+def _keep(middle: Comparison, row: dict[str, Any], prices: Prices) -> dict[str, float | None]:
+    """How long the prefix is worth its room for one use, with the GPU free or waiting during the load."""
+    medium, spec = middle.link.medium, middle.spec
+    if medium is None or prices.gpu_hour_usd is None:
+        return {"keep_async_us": None, "keep_blocking_us": None}
+    size = row["loaded_tokens"] * spec.host_bytes_per_token + spec.state_bytes
+
+    def keep(saved: float) -> float | None:
+        time = residency_us(saved, size, gpu_us_usd=prices.gpu_us_usd * spec.tp, rent_usd=prices.rent(medium))
+        return time if isfinite(time) else None
+
+    return {"keep_async_us": keep(row["recompute_us"]), "keep_blocking_us": keep(row["saved_us"])}
 
 
 def both_ends(middle: Comparison) -> tuple[Comparison, Comparison]:

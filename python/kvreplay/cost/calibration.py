@@ -130,7 +130,16 @@ def _problem(spec: ModelSpec, device: Hardware, timed: Sequence[Timed], copied: 
     for tier in sorted({row.tier for row in timed if row.stored}):
         priors[f"write:{tier}"] = 1.0 / host.write_bytes_per_us
     ratio = prior.quadratic_us_per_token2 / prior.linear_us_per_token
-    return fitting.Problem(spec, priors, ratio, spec.block_tokens or _DEFAULT_BLOCK_TOKENS)
+    return fitting.Problem(spec, priors, ratio, _copied_tokens(spec, copied))
+
+
+def _copied_tokens(spec: ModelSpec, copied: Sequence[Copied]) -> dict[str, int]:
+    """Tokens of the blocks that bare transfers moved, by their bytes."""
+    sizes: dict[str, list[int]] = {}
+    for row in copied:
+        sizes.setdefault(row.tier, []).append(row.block_bytes)
+    each = spec.rank_bytes_per_token
+    return {tier: max(1, round(median(found) / each)) for tier, found in sorted(sizes.items())}
 
 
 def _cost(solution: Solution) -> CostModel:
@@ -209,7 +218,7 @@ def _links(solution: Solution, device: Hardware) -> dict[str, Link]:
             store="blocking" if write else "async",
             fixed=f"{values.get(f'fixed:{tier}', 0.0):.6f} us",
             copy=f"{values.get(f'copy:{tier}', 0.0):.6f} us",
-            block_tokens=solution.problem.block_tokens,
+            block_tokens=solution.problem.copied_tokens.get(tier, _DEFAULT_BLOCK_TOKENS),
             source=f"fitted to measurements on {device.name}",
         )
     return out
@@ -275,7 +284,7 @@ def _intervals(
         values.setdefault("mfu", []).append(_mfu(spec, device, cost.linear_us_per_token))
         for tier in sorted({name.partition(":")[2] for name in one.values if name.startswith("byte:")}):
             slope = one.values[f"byte:{tier}"] * spec.rank_bytes_per_token
-            slope += one.values.get(f"copy:{tier}", 0.0) / one.problem.block_tokens
+            slope += one.values.get(f"copy:{tier}", 0.0) / one.problem.copied_tokens.get(tier, 1)
             fixed = one.values.get(f"fixed:{tier}", 0.0)
             length = closed_form(cost, fixed_us=fixed, load_us_per_token=slope)
             values.setdefault(f"break_even_tokens:{tier}", []).append(length)

@@ -45,14 +45,14 @@ class Problem:
         ``quadratic`` (microseconds), and per tier ``fixed:T``, ``byte:T``, ``copy:T``, ``write:T``.
     ratio
         ``a / b`` of the prior, tokens^-1: used where `quadratic` is no unknown of its own.
-    block_tokens
-        Tokens per copied block.
+    copied_tokens
+        Tokens of a copied block, by tier with bare transfers.
     """
 
     spec: ModelSpec
     priors: dict[str, float]
     ratio: float
-    block_tokens: int
+    copied_tokens: dict[str, int]
 
     @property
     def tied(self) -> bool:
@@ -82,8 +82,8 @@ class Problem:
         if row.loaded:
             terms[f"fixed:{row.tier}"] = 1.0
             terms[f"byte:{row.tier}"] = self.spec.rank_loaded_bytes(row.loaded)
-            if f"copy:{row.tier}" in self.priors:
-                terms[f"copy:{row.tier}"] = -(-row.loaded // self.block_tokens)
+            if row.tier in self.copied_tokens:
+                terms[f"copy:{row.tier}"] = -(-row.loaded // self.copied_tokens[row.tier])
         if row.stored:
             terms[f"write:{row.tier}"] = row.stored * self.spec.rank_bytes_per_token
         return terms

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvreplay.cost import data, rates
 from kvreplay.errors import ConfigError, unknown
+from kvreplay.specs import key_values, split_outside
 from kvreplay.units import is_whole
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 OVERLAPS = ["none", "layerwise", "full"]
 STORES = ["async", "blocking"]
+MEDIA = ["dram", "ssd"]
 HOST = "host"
 _MOST_COPIES = 2**20
 _TIMES = ("fixed", "lookup", "copy")
@@ -59,6 +61,9 @@ class Link:
         Ends of what the bandwidth may be; the same as `bandwidth` unless given.
     bus
         The most the bus can carry.
+    medium
+        What the tier behind it keeps blocks in, ``dram`` or ``ssd``: decides the rent and the wear. ``None``:
+        neither, or unknown.
     source, date
         Where the numbers come from and when.
 
@@ -91,6 +96,7 @@ class Link:
     low: str | None = None
     high: str | None = None
     bus: str | None = None
+    medium: str | None = None
     source: str = "given"
     date: str = ""
 
@@ -107,11 +113,17 @@ class Link:
                 raise ConfigError(
                     f"{field} of link {self.name} is {getattr(self, field)!r}", hint="give a number from 1"
                 )
-        for field, known in (("overlap", OVERLAPS), ("store", STORES)):
-            if getattr(self, field) not in known:
-                raise unknown(f"{field} of link {self.name}:", str(getattr(self, field)), known)
+        self._check_choices()
         self._check_through()
         self._check_bus()
+
+    def _check_choices(self) -> None:
+        if not isinstance(self.pipelined, bool):
+            raise ConfigError(f"pipelined of link {self.name} is {self.pipelined!r}", hint="true or false")
+        for field, known in (("overlap", OVERLAPS), ("store", STORES), ("medium", MEDIA)):
+            value = getattr(self, field)
+            if value not in known and not (field == "medium" and value is None):
+                raise unknown(f"{field} of link {self.name}:", str(value), known)
 
     def _check_through(self) -> None:
         if self.through is None or isinstance(self.through, Link) or self.through == HOST:
@@ -242,24 +254,60 @@ class Link:
 
 
 def link(name: str | Link) -> Link:
-    """Find a link in the catalogue; a :class:`Link` is returned as it is.
+    """Find a link in the catalogue, or make one of a text; a :class:`Link` is returned as it is.
+
+    Parameters
+    ----------
+    name
+        A name of :func:`links`, alone or with values of your own behind it in parentheses; a new name needs
+        ``bandwidth`` and ``fixed`` there.
 
     Raises
     ------
     ConfigError
-        For an unknown name.
+        For an unknown name, key or value.
 
     Examples
     --------
     >>> import kvreplay as kv
     >>> kv.link("nvme-gen4").bandwidth
     '6.5 GB/s'
+    >>> kv.link("mine(bandwidth=22 GB/s, fixed=5 ms)").fixed
+    '5 ms'
     """
     if isinstance(name, Link):
         return name
-    known = data.canonical(str(name), of="links", what="link")
-    values = {key: value for key, value in data.catalogue("links")[known].items() if key != "aliases"}
-    return Link(known, **values)
+    own, bracket, rest = str(name).strip().partition("(")
+    values: dict[str, Any] = {}
+    if bracket:
+        values = _given(own.strip(), rest)
+    if not values or own.strip().lower() in data.catalogue("links"):
+        own = data.canonical(own, of="links", what="link")
+        values = data.catalogue("links")[own] | values
+    missing = [key for key in ("bandwidth", "fixed") if key not in values]
+    if missing:
+        raise ConfigError(
+            f"link {own.strip()} has no {missing[0]}",
+            hint='for example "mine(bandwidth=22 GB/s, fixed=5 ms)"',
+        )
+    return Link(own.strip(), **values)
+
+
+def _given(name: str, rest: str) -> dict[str, Any]:
+    """The values in the parentheses behind a name, each of its field's type."""
+    if not rest.rstrip().endswith(")"):
+        raise ConfigError(f"link {name} lacks a closing ')'", hint="check the brackets")
+    inside = rest.rstrip()[:-1]
+    values: dict[str, Any] = dict(key_values(split_outside(inside, ","), what=f"link {name}"))
+    known = [field for field in Link.__dataclass_fields__ if field not in {"name", "_"}]
+    for key, text in values.items():
+        if key not in known:
+            raise unknown(f"key of link {name}:", key, known)
+        if key in {"copies_per_block", "block_tokens"} and text.isdecimal():
+            values[key] = int(text)
+        if key == "pipelined" and text in {"true", "false"}:
+            values[key] = text == "true"
+    return values
 
 
 def links() -> pl.DataFrame:
@@ -269,7 +317,8 @@ def links() -> pl.DataFrame:
     -------
     pl.DataFrame
         ``name``, ``bandwidth_gb_s``, ``low_gb_s``, ``high_gb_s``, ``write_gb_s``, ``bus_gb_s`` (10^9 bytes
-        per second), ``fixed_us``, ``copy_us``, ``copies_per_block``, ``through``, ``source``, ``date``.
+        per second), ``fixed_us``, ``copy_us``, ``copies_per_block``, ``through``, ``medium``, ``source``,
+        ``date``.
     """
     import polars as pl
 
@@ -284,6 +333,7 @@ def links() -> pl.DataFrame:
         "copy_us": pl.Float64,
         "copies_per_block": pl.Int64,
         "through": pl.String,
+        "medium": pl.String,
         "source": pl.String,
         "date": pl.String,
     }
@@ -306,6 +356,7 @@ def _row(one: Link) -> dict[str, Any]:
         "copy_us": rates.time_us(one.copy),
         "copies_per_block": one.copies_per_block,
         "through": one.through,
+        "medium": one.medium,
         "source": one.source,
         "date": one.date,
     }

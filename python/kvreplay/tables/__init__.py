@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kvreplay.tables import (
     admissions,
+    break_even,
     demand,
     hit_curve,
     hit_quality,
@@ -53,7 +54,7 @@ WORTH: tuple[Table, ...] = (
 
 def build(study: Study, *, per_request: bool = False) -> dict[str, tuple[Table, pl.DataFrame]]:
     """Build every table a study has something for, by name."""
-    chosen = [*TABLES, policies.TABLE, *WORTH]
+    chosen = [*TABLES, policies.TABLE, break_even.TABLE, *WORTH]
     if study.result is not None:
         chosen += _by_tier(study.result, per_request=per_request)
     out = {}
@@ -69,6 +70,7 @@ def optional() -> list[Table]:
     tiers = ["TIER"]
     return [
         policies.TABLE,
+        break_even.TABLE,
         *WORTH,
         windows.windows_table(tiers),
         windows.groups_table(["COLUMN"], tiers),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvreplay import _core, calls
 from kvreplay.comparing import compare_policies
+from kvreplay.cost.lengths import Comparison
 from kvreplay.curve import curve_frame, lru_curve, ratios
 from kvreplay.frames import frame
 from kvreplay.marginal import compare_admissions, without_each
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from kvreplay import units
     from kvreplay.calls import ProgressHook
+    from kvreplay.cost.money import Prices
     from kvreplay.replaying import Tier
     from kvreplay.results import ReplayResult
     from kvreplay.trace import Trace
@@ -96,6 +98,21 @@ class Study:
         """Model, cost and links of the replay, ``None`` without tiers or without a cost to time them with."""
         plan = None if self.result is None else self.result.plan
         return plan if plan is not None and plan.cost is not None else None
+
+    @property
+    def comparisons(self) -> dict[str, Comparison]:
+        """Loading against recomputing by tier, for the tiers that have a link; empty without a cost model."""
+        if self.plan is None:
+            return {}
+        assert self.plan.cost is not None  # noqa: S101 - a plan of a study has one
+        pairs = zip(self.plan.tiers, self.plan.links, strict=True)
+        model: Any = self.plan.model  # bytes per token alone serve as well
+        return {name: Comparison(model, self.plan.cost, link) for name, link in pairs if link is not None}
+
+    @property
+    def prices(self) -> Prices | None:
+        """Prices of the report, ``None`` without a cost model."""
+        return None if self.plan is None else self.plan.prices
 
     @cached_property
     def facts(self) -> Facts | None:
