@@ -83,3 +83,29 @@ def span(value_us: int | None) -> str:
         if value_us >= limit * factor:
             return f"{value_us / factor:.1f} {unit}"
     return f"{value_us} us"
+
+
+def signed_span(value_us: int | None) -> str:
+    """A duration that may be negative.
+
+    Examples
+    --------
+    >>> from kvreplay import display
+    >>> display.signed_span(-90_000_000)
+    '-90.0 s'
+    """
+    return f"-{span(-value_us)}" if value_us is not None and value_us < 0 else span(value_us)
+
+
+def years(value: float | None) -> str:
+    """A life: ``3.2 years``, in days below one.
+
+    Examples
+    --------
+    >>> from kvreplay import display
+    >>> display.years(3.24), display.years(0.0604), display.years(None)
+    ('3.2 years', '22 days', '-')
+    """
+    if value is None:
+        return "-"
+    return f"{value:,.1f} years" if value >= 1 else f"{365 * value:.0f} days"

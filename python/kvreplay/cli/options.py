@@ -82,7 +82,7 @@ Tiers = Annotated[
     typer.Option(
         "--tier",
         help='A tier, fastest first: "cpu=512GiB,policy=arc,fill=victim". Repeatable. Keys: policy, '
-        "admission, fill, touch, closure, chunk_blocks.",
+        "admission, fill, touch, closure, chunk_blocks, link.",
         metavar="NAME=CAPACITY[,KEY=VALUE...]",
     ),
 ]
@@ -121,6 +121,23 @@ Hardware = Annotated[
 CostFile = Annotated[
     str | None,
     typer.Option("--cost", help="A cost model that kvreplay calibrate wrote.", metavar="FILE"),
+]
+Price = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--price",
+        help="A price or life in place of the catalogue's (kvreplay list prices): gpu_hour_usd=2.1, "
+        "dram_gb_usd, ssd_gb_usd, ssd_dwpd, ssd_waf, dram_years, ssd_years. Repeatable.",
+        metavar="NAME=VALUE",
+    ),
+]
+Admissions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--admission",
+        help="Compare this admission filter with others in front of every tier below the first. Repeatable.",
+        metavar="SPEC",
+    ),
 ]
 Warmup = Annotated[
     str | None,
@@ -170,25 +187,50 @@ READING: dict[str, Any] = {
 }
 
 
+# Every command that times hits has these, by `times_hits`. Names are those of `worth_of` below.
+WORTH: dict[str, Any] = {
+    "model": Model,
+    "kv_bytes_per_token": KvBytes,
+    "kv_dtype": KvDtype,
+    "tp": Ranks,
+    "host_copies": HostCopies,
+    "engine_block": EngineBlock,
+    "hardware": Hardware,
+    "cost": CostFile,
+    "price": Price,
+}
+
+
 def reads_traces(command: Callable[..., R]) -> Callable[..., R]:
     """Give a command the options of reading; it gets their values as a dict in its argument ``reading``."""
+    return _with_options(command, "reading", READING)
 
+
+def times_hits(command: Callable[..., R]) -> Callable[..., R]:
+    """Give a command the options of times; it gets their values as a dict in its argument ``worth``."""
+    return _with_options(command, "worth", WORTH)
+
+
+def _with_options(command: Callable[..., R], argument: str, group: Mapping[str, Any]) -> Callable[..., R]:
     @wraps(command)
-    def with_reading(**arguments: Any) -> R:
-        reading = {name: arguments.pop(name) for name in READING}
-        return command(**arguments, reading=reading)
+    def with_group(**arguments: Any) -> R:
+        values = {name: arguments.pop(name) for name in group}
+        return command(**arguments, **{argument: values})
 
     signature = inspect.signature(command, eval_str=True)
-    own = [parameter for name, parameter in signature.parameters.items() if name != "reading"]
+    own = [parameter for name, parameter in signature.parameters.items() if name != argument]
     options = [
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=annotation)
-        for name, annotation in READING.items()
+        for name, annotation in group.items()
     ]
-    # typer looks at both; the wrapped command would show it the argument `reading`.
-    del with_reading.__wrapped__
-    with_reading.__signature__ = signature.replace(parameters=own + options)  # type: ignore[attr-defined]
-    with_reading.__annotations__ = {parameter.name: parameter.annotation for parameter in own + options}
-    return with_reading
+    # A second group's argument stays last: it is keyword-only.
+    split = next((at for at, one in enumerate(own) if one.kind is one.KEYWORD_ONLY), len(own))
+    parameters = [*own[:split], *options, *own[split:]]
+    # typer looks at both; the wrapped command would show it the group's argument.
+    del with_group.__wrapped__
+    with_group.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_group.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return with_group
 
 
 def read(traces: Sequence[str], options: Mapping[str, Any], progress: ProgressHook | None) -> Trace:
@@ -259,6 +301,35 @@ def chosen_model(
         host_copies=1 if host_copies is None else host_copies,
         block_tokens=engine_block,
     )
+
+
+def worth_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of :data:`WORTH` as arguments ``model``, ``hardware``, ``cost`` and ``prices``.
+
+    Raises
+    ------
+    ConfigError
+        For a model, cost file or price that cannot be used.
+    """
+    options = {key: values[key] for key in ("kv_dtype", "tp", "host_copies", "engine_block")}
+    model = chosen_model(values["model"], values["kv_bytes_per_token"], **options)
+    cost = None
+    if values["cost"] is not None:
+        from kvreplay.cost.files import read_cost
+
+        cost = read_cost(values["cost"])
+    return {"model": model, "hardware": values["hardware"], "cost": cost, "prices": _prices(values["price"])}
+
+
+def _prices(texts: Sequence[str] | None) -> dict[str, float]:
+    parts = [part for text in texts or [] for part in split_outside(text, ",")]
+    out = {}
+    for name, value in key_values(parts, what="--price").items():
+        try:
+            out[name] = float(value)
+        except ValueError:
+            raise ConfigError(f"price {name} is {value!r}", hint="for example gpu_hour_usd=2.10") from None
+    return out
 
 
 def the_model(model: str | None, **options: Any) -> ModelSpec:

@@ -17,6 +17,7 @@ SCHEMA = "replay/1"
 
 
 @o.reads_traces
+@o.times_hits
 def command(
     traces: o.Traces,
     tier: o.Tiers = None,
@@ -34,7 +35,6 @@ def command(
     policy: o.Compared = None,
     group_by: o.GroupBy = None,
     window: o.Window = None,
-    kv_bytes_per_token: o.KvBytes = None,
     warmup: o.Warmup = None,
     last_token: o.LastToken = None,
     full_blocks_only: o.FullBlocksOnly = None,
@@ -49,6 +49,7 @@ def command(
     json: o.Json = None,
     quiet: o.Quiet = None,
     *,
+    worth: dict[str, Any],
     reading: dict[str, Any],
 ) -> None:
     """Replay a trace through tiers and print their counters."""
@@ -57,6 +58,7 @@ def command(
 
     interrupt.work_begins()
     tiers = o.make_tiers(o.parse_tiers(tier))
+    arguments = o.worth_of(worth)
     progress = console.progress(quiet=bool(quiet))
     trace = o.read(traces, reading, progress)
     result = replay(
@@ -64,7 +66,7 @@ def command(
         tiers,
         mode=mode,
         unit=unit,
-        model=kv_bytes_per_token,
+        **arguments,
         warmup=warmup,
         last_token=bool(last_token),
         full_blocks_only=bool(full_blocks_only),
@@ -108,7 +110,7 @@ def _compared(
         trace,
         policies,
         [*capacities, sum(capacities)],
-        model=given["kv_bytes_per_token"],
+        model=None if result.plan is None else result.plan.model,
         progress=console.progress(quiet=bool(given["quiet"])),
     )
     return frame.to_dicts()
@@ -119,8 +121,10 @@ def _write(result: ReplayResult, trace: Trace, kind: str, target: str, given: di
     from kvreplay.tables import files
 
     frame = result.requests if kind == "requests" else result.events
-    keys = ("tier", "mode", "unit", "kv_bytes_per_token", "last_token", "full_blocks_only")
-    spec = {"command": "replay"} | {key: given[key] for key in keys}
+    keys = ("tier", "mode", "unit", "last_token", "full_blocks_only")
+    plan = result.plan
+    spec = {"command": "replay", "assumptions": None if plan is None else plan.assumptions}
+    spec |= {key: given[key] for key in keys}
     with new_file(target, overwrite=bool(given["overwrite"])) as beside:
         files.write(
             frame, beside, schema=f"{kind}/1", spec=files.spec_text(spec), trace_sha256=trace.core.sha256
@@ -149,8 +153,12 @@ def _text(document: dict[str, Any], width: int) -> str:
 
 
 def _value(name: str, value: object) -> str:
+    if name.endswith("_years") and isinstance(value, float):
+        return display.years(value)
     if isinstance(value, float):
         return display.percent(value)
+    if isinstance(value, int) and name.endswith("_us"):
+        return display.signed_span(value)
     if isinstance(value, int):
         return display.size(value) if name.endswith("_bytes") else display.count(value)
     return "-" if value is None else str(value)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from kvreplay.worth.facts import Facts
     from kvreplay.worth.plan import Plan
 
-_DAYS_PER_YEAR = 365
 # A drive that wears out within its warranty costs more than its price tag says.
 _SHORT_LIFE_YEARS = 5.0
 
@@ -165,12 +164,12 @@ def tier_line(facts: Facts, worth: Worth) -> dict[str, Any]:
         return line("tier_unused", f"{worth.tier} serves nothing: it saves nothing.", **_evidence(worth))
     verb = "save" if row["saved_us"] >= 0 else "cost"
     text = (
-        f"{worth.tier} over {row['link']}: its {hits} {verb} {_long(abs(row['saved_us']))} "
+        f"{worth.tier} over {row['link']}: its {hits} {verb} {display.span(abs(row['saved_us']))} "
         f"({display.percent(None if share is None else abs(share))} of the prefill without it), "
         f"{display.count(row['harmful_hits'])} of them harmful"
     )
     if row["harmful_hits"]:
-        text += f" (they lose {_long(row['lost_us'])})"
+        text += f" (they lose {display.span(row['lost_us'])})"
     text += f". {_pays(worth)}"
     if worth.net_usd_per_hour is not None:
         text += (
@@ -188,7 +187,7 @@ def _pays(worth: Worth) -> str:
     words = {"pays": "yes", "harms": "no", "undecided": "undecided", "unknown": "unknown, no price"}
     latency = words[worth.latency]
     if worth.latency == "undecided":
-        latency += f" (from {_signed(low)} to {_signed(high)})"
+        latency += f" (from {display.signed_span(low)} to {display.signed_span(high)})"
     return f"Does it pay: in latency {latency}, in GPU time yes, in money {words[worth.money]}."
 
 
@@ -257,7 +256,8 @@ def _wear(study: Study, facts: Facts) -> dict[str, Any] | None:
     for row in rows:
         parts.append(
             f"{row['tier']} writes {display.size(row['written_bytes_per_day'])} a day, "
-            f"{row['drive_writes_per_day']:.2f} drive writes per day, and lasts {life(row['lifetime_years'])}"
+            f"{row['drive_writes_per_day']:.2f} drive writes per day, and lasts "
+            f"{display.years(row['lifetime_years'])}"
         )
     own = facts.plan.prices
     text = f"{'; '.join(parts)} (made for {own.ssd_dwpd:g} over {own.ssd_years:g} years)."
@@ -266,11 +266,6 @@ def _wear(study: Study, facts: Facts) -> dict[str, Any] | None:
         text += " A filter spares it: compare with --admission always --admission 'min_count(2)'."
     names = ("tier", "written_bytes_per_day", "drive_writes_per_day", "lifetime_years")
     return line("wear", text, drives=[{name: row[name] for name in names} for row in rows])
-
-
-def life(years: float) -> str:
-    """A life in years, or in days below one."""
-    return f"{years:.1f} years" if years >= 1 else f"{years * _DAYS_PER_YEAR:.0f} days"
 
 
 def _filters(study: Study) -> dict[str, Any] | None:
@@ -283,12 +278,11 @@ def _filters(study: Study) -> dict[str, Any] | None:
         rows = table.filter(tier=name).sort("all_saved_us", "inserted_blocks", descending=[True, False])
         first, least = rows.row(0, named=True), rows.sort("inserted_blocks").row(0, named=True)
         best[name] = first["admission"]
-        part = f"in front of {name}, {first['admission']} saves most ({_signed(first['all_saved_us'])})"
+        saved, saved_least = (display.signed_span(row["all_saved_us"]) for row in (first, least))
+        part = f"in front of {name}, {first['admission']} saves most ({saved})"
         if least["inserted_blocks"] < first["inserted_blocks"]:
             share = display.percent(least["inserted_blocks"] / first["inserted_blocks"])
-            part += (
-                f"; {least['admission']} stores {share} as much and saves {_signed(least['all_saved_us'])}"
-            )
+            part += f"; {least['admission']} stores {share} as much and saves {saved_least}"
         parts.append(part)
     return line(
         "admission", f"Of the filters compared, {'; '.join(parts)}.", best=best, rows=table.to_dicts()
@@ -355,11 +349,3 @@ def _assumed(plan: Plan) -> dict[str, Any]:
     if plan.prices.gpu_hour_usd is not None:
         parts.append(f"${plan.prices.gpu_hour_usd:.2f} per GPU hour")
     return line("assumed", f"Assumed: {'; '.join(parts)}.", **plan.assumptions)
-
-
-def _long(value_us: int) -> str:
-    return display.span(value_us)
-
-
-def _signed(value_us: int) -> str:
-    return display.span(value_us) if value_us >= 0 else f"-{display.span(-value_us)}"

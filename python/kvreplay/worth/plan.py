@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from kvreplay.cost.devices import Hardware
 
 
-_MEDIA = {"ssd": ("nvme", "ssd"), "dram": ("pcie", "nvlink", "dram")}
-
-
 @dataclass(frozen=True)
 class PlainModel:
     """A model of which nothing is known but the bytes of KV per token."""
@@ -34,6 +31,13 @@ class PlainModel:
     name: str = "given bytes per token"
     layers: int = 1
     host_copies: int = 1
+    tp: int = 1
+    state_bytes: int = 0
+
+    @property
+    def host_bytes_per_token(self) -> int:
+        """Bytes per token in a host tier."""
+        return self.kv_bytes_per_token
 
     @property
     def rank_bytes_per_token(self) -> int:
@@ -90,8 +94,8 @@ class Plan:
 
     @property
     def media(self) -> list[str | None]:
-        """Of each tier ``dram``, ``ssd`` or ``None``: what it is made of, as the name of its link says."""
-        return [None if link is None else medium_of(link) for link in self.links]
+        """Of each tier ``dram``, ``ssd`` or ``None``: what it is made of, as its link says."""
+        return [None if link is None else link.medium for link in self.links]
 
     @cached_property
     def prices(self) -> Prices:
@@ -153,18 +157,6 @@ class Plan:
         out["media"] = dict(zip(self.tiers, self.media, strict=True))
         out["prices"] = list(self.prices.used)
         return out
-
-
-def medium_of(link: Link) -> str | None:
-    """Whether a link leads to memory (``dram``) or a drive (``ssd``), by its name; ``None`` where unclear.
-
-    Drives are what wears; memory is what is bought by the gigabyte. A remote store is somebody else's.
-    """
-    name = link.name.lower()
-    for medium, words in _MEDIA.items():
-        if any(word in name for word in words):
-            return medium
-    return None
 
 
 def describe(link: Link | None) -> str | None:
