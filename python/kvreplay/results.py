@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from kvreplay.errors import ConfigError, unknown
 from kvreplay.frames import frame
 from kvreplay.splits import SESSION, SESSION_COLUMNS, Split, groups, requests_to_split, windows
 from kvreplay.tier_warnings import tier_warnings
+from kvreplay.units import kv_bytes_per_token
 from kvreplay.worth.retiming import grid, plans_of
 from kvreplay.worth.timing import timed
 from kvreplay.worth.totals import tier_totals, untimed_warnings
@@ -225,7 +227,9 @@ class ReplayResult:
         out = copy(self)
         for name in _TIMED:
             vars(out).pop(name, None)
-        vars(out).update(_plan=plan, _scale=self._trace.scale(plan.model))
+        # The blocks stay what they are: an engine profile has blocks of its own.
+        scale = replace(self._scale, kv_bytes_per_token=kv_bytes_per_token(plan.model))
+        vars(out).update(_plan=plan, _scale=scale)
         return out
 
     def retime_grid(
