@@ -96,7 +96,7 @@ def calibrate(
     error = max(held_out) if held_out else _ASSUMED_ERROR
     return replace(
         cost,
-        low=_scaled(cost, 1 - error),
+        low=_scaled(cost, 1 / (1 + error)),
         high=_scaled(cost, 1 + error),
         longest_tokens=max(lengths, default=None),
         error=_error_text(solution, timed, copied, held_out),

@@ -9,6 +9,7 @@ from numbers import Real
 from kvreplay.errors import ConfigError
 
 _NUMBER = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z/]*)")
+_AMBIGUOUS = re.compile(r"[kmgt]?i?b?(/s)?", re.IGNORECASE)
 _BYTES = {"B/s": 1, "kB/s": 10**3, "KB/s": 10**3, "MB/s": 10**6, "GB/s": 10**9, "TB/s": 10**12}
 _BINARY = {"KiB/s": 2**10, "MiB/s": 2**20, "GiB/s": 2**30, "TiB/s": 2**40}
 _BITS = {
@@ -60,12 +61,7 @@ def bandwidth(text: object, *, what: str = "bandwidth") -> float:
     """
     number, unit = _parts(text, what=what, hint=_RATE_HINT)
     if unit not in _RATES:
-        told = unit.lower().rstrip("/s").rstrip("p")
-        why = (
-            "may mean bits or bytes, or no rate at all"
-            if told in {"kb", "mb", "gb", "tb", "b", ""}
-            else "is unknown"
-        )
+        why = "may mean bits or bytes, or no rate at all" if _AMBIGUOUS.fullmatch(unit) else "is unknown"
         raise ConfigError(f"the unit {unit!r} of {what} {text!r} {why}", hint=_RATE_HINT)
     return _checked(number * _RATES[unit], text, _MOST_BYTES_PER_S, what=what, zero=False, hint=_RATE_HINT)
 
