@@ -29,7 +29,7 @@ def validation() -> ModuleType:
 
 
 def worst(rows: list[Any]) -> float:
-    return max(abs(row.error) for row in rows if row.error is not None)
+    return float(max(abs(row.error) for row in rows if row.error is not None))
 
 
 @pytest.mark.parametrize(
