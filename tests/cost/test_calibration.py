@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -15,7 +16,7 @@ from kvreplay.cost.nnls import Normal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
+
 
 TRUTH = kv.CostModel(c0_us=12_000, floor_us=9_000, linear_us_per_token=24.0, quadratic_us_per_token2=5.5e-4)
 WHOLE = "[cost]\nc0_us = 1\nfloor_us = 0\nlinear_us_per_token = 1\nquadratic_us_per_token2 = 0\n"
@@ -152,6 +153,7 @@ class TestSanity:
         ([{"input_tokens": 10, "ttft_ms": math.inf}], "is inf"),
         ([{"input_tokens": 10, "ttft_ms": -4}], "is -4"),
         ([{"input_tokens": 10, "ttft_ms": 0}], "is 0"),
+        ([{"input_tokens": 10, "ttft_ms": 1e-300}], "is 1e-300"),
         ([{"input_tokens": 10, "ttft_ms": "4"}], "is '4'"),
         ([{"input_tokens": 10, "ttft_ms": True}], "is True"),
         ([{"input_tokens": 0, "ttft_ms": 4}], "input_tokens of measurement 1 is 0"),
@@ -255,3 +257,37 @@ class TestNonNegativeLeastSquares:
         normal = Normal(2)
         normal.add([1, 1], 2, 1)
         assert sum(normal.solve()) == pytest.approx(2)
+
+
+class TestManyRows:
+    def test_thousands_of_lengths_are_thinned_evenly(self) -> None:
+        cost = fit(measured(range(100, 60_000, 7), noise=0.02))
+        assert cost.longest_tokens == 59_999
+        assert cost.recompute_us(30_000) == pytest.approx(TRUTH.recompute_us(30_000), rel=0.02)
+        assert "fitted to 256 points" in cost.error
+
+    def test_no_miss_among_many_hits_is_lost(self) -> None:
+        rows: list[dict[str, Any]] = list(measured([64_000]))
+        rows += [
+            {"input_tokens": n, "hit_tokens": n - 16, "tier": "cpu", "ttft_ms": 30 + n * 0.004}
+            for n in range(1000, 9000)
+        ]
+        assert fit(rows).recompute_us(64_000) == pytest.approx(TRUTH.recompute_us(64_000), rel=0.02)
+
+    def test_too_many_tiers(self) -> None:
+        rows = [{"tier": f"t{n}", "block_bytes": 9, "count": 1, "load_ms": 1} for n in range(17)]
+        with pytest.raises(kv.ConfigError, match="17 tiers"):
+            fit(rows)
+
+    def test_too_many_rows(self) -> None:
+        with pytest.raises(kv.ConfigError, match="more than 100,000"):
+            fit({"input_tokens": 1, "ttft_ms": 1} for _ in range(100_001))
+
+
+def test_the_file_in_the_documentation_is_one(tmp_path: Path) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "cost" / "calibration.md"
+    text = page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
+    path = tmp_path / "cost.toml"
+    path.write_text(text, encoding="utf-8")
+    cost = read_cost(path)
+    assert (cost.linear_us_per_token, cost.links["cpu"].bandwidth) == (21.97, "43.9 GB/s")

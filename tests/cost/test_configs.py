@@ -196,6 +196,7 @@ def test_compressed_entries(tmp_path: Path) -> None:
         (LLAMA | {"block_configs": [1]}, "block_configs"),
         (LLAMA | {"linear_attn_config": []}, "not an object"),
         (LLAMA | {"layer_types": ["linear_attention"] * 80}, "linear_num_key_heads"),
+        (LLAMA | {"num_hidden_layers": 10**9}, "1,000,000,000 layers"),
         ([1], "not a JSON object"),
         ("{", "not JSON"),
         ("[" * 100_000, "not JSON"),
@@ -211,6 +212,8 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         kv.model(tmp_path / "config.json")
     with pytest.raises(kv.ConfigError, match="No such file"):
         kv.model("somewhere/config.json")
+    with pytest.raises(kv.ConfigError, match="null byte"):
+        kv.model("some\0where/config.json")
 
 
 def test_the_derivation_adds_up(tmp_path: Path) -> None:

@@ -199,3 +199,21 @@ class TestHardware:
             kv.hardware("h100-smx")
         assert "did you mean h100-sxm?" in caught.value.hint
         assert kv.hardware("H100").name == "h100-sxm"
+
+    @pytest.mark.parametrize(
+        ("values", "told"),
+        [
+            ({"fp8_tflops": 1466.0}, "twice bf16"),
+            ({"bf16_tflops": 0}, "bf16_tflops"),
+            ({"hbm_gb_s": float("nan")}, "hbm_gb_s"),
+            ({"host_link": "pcie7"}, "unknown link"),
+        ],
+    )
+    def test_a_gpu_of_your_own_that_cannot_be(self, values: dict[str, object], told: str) -> None:
+        own: dict[str, object] = {
+            "name": "mine", "bf16_tflops": 362.0, "fp8_tflops": 733.0, "hbm_gb_s": 864.0,
+            "memory_bytes": 2**35, "host_link": "pcie4-x16",
+        }  # fmt: skip
+        assert kv.Hardware(**own).source == "given"  # type: ignore[arg-type]
+        with pytest.raises(kv.ConfigError, match=told):
+            kv.Hardware(**own | values)  # type: ignore[arg-type]

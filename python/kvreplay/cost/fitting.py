@@ -172,7 +172,14 @@ def _soft(residual: float) -> float:
     return 2 * _SOFT**2 * (sqrt(1 + (residual / _SOFT) ** 2) - 1)
 
 
-def solve_split(problem: Problem, rows: Sequence[Timed], copied: Sequence[Copied], split: int) -> Solution:
+def solve_split(
+    problem: Problem,
+    rows: Sequence[Timed],
+    copied: Sequence[Copied],
+    split: int,
+    *,
+    rounds: int = _ROUNDS,
+) -> Solution:
     """Fit with the first `split` of `rows` (sorted by work) on the floor."""
     names = list(problem.priors)
     equations: list[tuple[list[float], Timed | Copied]] = []
@@ -185,7 +192,7 @@ def solve_split(problem: Problem, rows: Sequence[Timed], copied: Sequence[Copied
     weights = [1.0] * len(equations)
     found = [1.0] * len(names)
     solution = Solution(problem, dict(problem.priors), split)
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         normal = Normal(len(names))
         for at, name in enumerate(names):
             row_of_one = [1.0 if i == at else 0.0 for i in range(len(names))]
