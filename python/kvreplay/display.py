@@ -103,9 +103,12 @@ def years(value: float | None) -> str:
     Examples
     --------
     >>> from kvreplay import display
-    >>> display.years(3.24), display.years(0.0604), display.years(None)
-    ('3.2 years', '22 days', '-')
+    >>> display.years(3.24), display.years(0.0604), display.years(0.0032), display.years(None)
+    ('3.2 years', '22 days', '1.2 days', '-')
     """
     if value is None:
         return "-"
-    return f"{value:,.1f} years" if value >= 1 else f"{365 * value:.0f} days"
+    if value >= 1:
+        return f"{value:,.1f} years"
+    days = 365 * value
+    return f"{days:.1f} days" if days < 10 else f"{days:.0f} days"  # noqa: PLR2004 - two digits say enough

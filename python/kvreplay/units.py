@@ -167,7 +167,7 @@ def _blocks_per_unit(unit: str, scale: Scale, *, what: str) -> Decimal:
     if scale.block_bytes is None:
         raise ConfigError(
             f"{what} is in bytes, and no model says how many bytes a token takes",
-            hint="give --model NAME (in Python model=), or the size in blocks or tokens",
+            hint="give --model NAME or --kv-bytes-per-token N (in Python model=), or blocks or tokens",
         )
     return Decimal(_BYTES[unit]) / scale.block_bytes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
@@ -10,6 +10,9 @@ import pytest
 import kvreplay as kv
 from kvreplay.worth.plan import make_plan
 from kvreplay.worth.timing import timed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 COST = kv.CostModel(c0_us=1500, floor_us=4000, linear_us_per_token=21.94, quadratic_us_per_token2=4.724e-4)
 PCIE = kv.Link("pcie-x", bandwidth="43.9 GB/s", fixed="9.8 ms", copy="3.5 us")
@@ -21,7 +24,7 @@ BLOCKING = kv.Link(
 )
 
 
-def hits(rows: list[tuple[int, ...]], names: list[str]) -> pl.DataFrame:
+def hits(rows: Sequence[tuple[int, ...]], names: list[str]) -> pl.DataFrame:
     """A table of requests: hit tokens of each tier, then computed tokens."""
     columns = [*[f"hit_tokens_{name}" for name in names], "computed_tokens"]
     return pl.DataFrame(rows, dict.fromkeys(columns, pl.Int64), orient="row")
@@ -31,7 +34,9 @@ def half_even(value: float) -> int:
     return round(value)
 
 
-def twin(row: dict[str, Any], names: list[str], links: list[kv.Link | None], model: Any) -> dict[str, Any]:
+def twin(
+    row: dict[str, Any], names: list[str], links: Sequence[kv.Link | None], model: Any
+) -> dict[str, Any]:
     """The times of one request, step by step, with the scalar forms of cost and link."""
     served = [row[f"hit_tokens_{name}"] for name in names]
     total = sum(served) + row["computed_tokens"]

@@ -176,12 +176,12 @@ def _headline(document: dict[str, Any], width: int) -> str:
 
 
 def _lengths(rows: list[dict[str, Any]]) -> list[list[str]]:
-    out = [["link", "tokens", "at best", "at worst"]]
+    out = [["link", "tokens", "at best", "at worst", "matrices alone"]]
     seen: set[str] = set()
     for row in rows:
         if row["link"] not in seen:
             seen.add(row["link"])
-            keys = ("break_even_tokens", "break_even_low_tokens", "break_even_high_tokens")
+            keys = [f"break_even_{end}tokens" for end in ("", "low_", "high_", "linear_")]
             out.append([row["link"], *("never" if row[key] is None else f"{row[key]:,}" for key in keys)])
     return out
 

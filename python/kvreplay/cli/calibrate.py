@@ -6,6 +6,7 @@ import csv
 import io
 import json as json_module
 import textwrap
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,7 +79,9 @@ def read_measurements(path: str) -> list[dict[str, Any]]:
         text = file.read_text("utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}", hint=_HINT) from error
-    except UnicodeDecodeError as error:
+    except ValueError as error:  # not UTF-8, or a name with a NUL
+        if isinstance(error, ConfigError):
+            raise
         raise ConfigError(f"{path}: not UTF-8 text", hint=_HINT) from error
     try:
         return _json_rows(text) if text.lstrip()[:1] in {"[", "{"} else _csv_rows(text)
@@ -124,7 +127,9 @@ def _document(cost: CostModel, model: str, hardware: str) -> dict[str, Any]:
         "origin": cost.origin,
         "error": cost.error,
         "longest_tokens": cost.longest_tokens,
-        "intervals": {name: list(pair) for name, pair in cost.intervals.items()},
+        "intervals": {
+            name: [end if isfinite(end) else None for end in pair] for name, pair in cost.intervals.items()
+        },
         "links": {name: asdict(link) for name, link in cost.links.items()},
         "warnings": list(cost.warnings),
     }

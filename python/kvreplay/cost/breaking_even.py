@@ -48,6 +48,7 @@ def columns() -> dict[str, Any]:
         "break_even_tokens": pl.Int64,
         "break_even_low_tokens": pl.Int64,
         "break_even_high_tokens": pl.Int64,
+        "break_even_linear_tokens": pl.Int64,
         "break_even_bandwidth_gb_s": pl.Float64,
         "attention_share": pl.Float64,
         "split_computed_tokens": pl.Int64,
@@ -98,7 +99,8 @@ def break_even(
         One row per link (in the order given) and length: ``load_us``, ``recompute_us`` (what a hit avoids),
         ``saved_us`` and its ends ``saved_low_us``, ``saved_high_us``; ``verdict`` (``load``, ``recompute``,
         or ``undecided`` where the ends differ in sign); ``break_even_tokens`` (null: never up to 2^20) and
-        its ends; ``break_even_bandwidth_gb_s`` (GB/s that make both equal, fixed times left out);
+        its ends, and ``break_even_linear_tokens``, what it were without the square of attention;
+        ``break_even_bandwidth_gb_s`` (GB/s that make both equal, fixed times left out);
         ``attention_share`` of the work; the best split between computing and loading; how long the prefix is
         worth keeping for one use (five-minute rule), where loads hide behind other work (``keep_async_us``)
         and where the GPU waits for them (``keep_blocking_us``); null without prices or a medium.
@@ -168,7 +170,8 @@ def links_of(links: Sequence[str | Link] | None, device: Hardware | None) -> lis
 def rows_of(middle: Comparison, lengths: Sequence[int], prices: Prices) -> list[dict[str, Any]]:
     """Rows of :func:`break_even` for one link."""
     worst, best = both_ends(middle)
-    break_evens = [one.break_even_tokens() for one in (middle, best, worst)]
+    flat = replace(middle, cost=replace(middle.cost, quadratic_us_per_token2=0.0))
+    break_evens = [one.break_even_tokens() for one in (middle, best, worst, flat)]
     rows = [_row(middle, (worst, best), length, break_evens) for length in lengths]
     return [row | _keep(middle, row, prices) for row in rows]
 
@@ -221,6 +224,7 @@ def _row(
         "break_even_tokens": break_evens[0],
         "break_even_low_tokens": break_evens[1],
         "break_even_high_tokens": break_evens[2],
+        "break_even_linear_tokens": break_evens[3],
         "break_even_bandwidth_gb_s": middle.break_even_bandwidth_gb_s(length),
         "attention_share": (work - linear) / work if work > 0 else None,
         "split_computed_tokens": computed,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _FREE_LENGTHS = 4
 _FREE_SPREAD = 4
 _RESAMPLES = 200
+_RESAMPLED_ROUNDS = 4
 _LEAST_ROWS_TO_RESAMPLE = 4
 _MOST_HELD_OUT = 24
 # Error assumed where too few lengths were measured to hold one out.
@@ -38,6 +39,8 @@ _BETWEEN_BENCHES = 0.08
 _MFU_RANGE = (0.02, 1.0)
 _BANDWIDTH_AT_TOKENS = 8192
 _DEFAULT_BLOCK_TOKENS = 16
+# 10^15 bytes per second, more than any link: the rows say nothing of bytes.
+_LEAST_US_PER_BYTE = 1e-9
 
 
 def calibrate(
@@ -87,7 +90,7 @@ def calibrate(
         _need_computed(timed)
     problem = _problem(spec, device, timed, copied)
     solution = fitting.solve(problem, timed, copied)
-    held_out = _held_out(problem, timed, copied)
+    held_out = _held_out(solution, timed, copied)
     resampled = _resample(solution, timed, copied, seed=seed)
     # Bare transfers tell nothing of computing: that stays a prior.
     cost = _cost(solution) if timed else CostModel.prior(spec, device)
@@ -96,7 +99,7 @@ def calibrate(
     error = max(held_out) if held_out else _ASSUMED_ERROR
     return replace(
         cost,
-        low=_scaled(cost, 1 - error),
+        low=_scaled(cost, 1 / (1 + error)),
         high=_scaled(cost, 1 + error),
         longest_tokens=max(lengths, default=None),
         error=_error_text(solution, timed, copied, held_out),
@@ -163,8 +166,10 @@ def _scaled(cost: CostModel, factor: float) -> CostModel:
     )
 
 
-def _held_out(problem: Problem, timed: Sequence[Timed], copied: Sequence[Copied]) -> list[float]:
+def _held_out(solution: Solution, timed: Sequence[Timed], copied: Sequence[Copied]) -> list[float]:
     """Relative errors at lengths that were left out of the fit, one length at a time."""
+    problem = solution.problem
+    on_floor = set(sorted(timed, key=problem.work)[: solution.split])
     lengths = sorted({row.computed + row.resident for row in timed})
     if len(lengths) < 3:  # noqa: PLR2004 - two lengths fit two coefficients whatever they are
         return []
@@ -174,7 +179,8 @@ def _held_out(problem: Problem, timed: Sequence[Timed], copied: Sequence[Copied]
         kept = [row for row in timed if row.computed + row.resident != length]
         if not any(not row.loaded for row in kept):
             continue
-        one = fitting.solve(problem, kept, copied)
+        split = sum(1 for row in kept if row in on_floor)
+        one = fitting.solve_split(problem, sorted(kept, key=problem.work), copied, split)
         out = [row for row in timed if row.computed + row.resident == length]
         errors += [abs(one.residual(row)) for row in out]
     return errors
@@ -193,7 +199,8 @@ def _resample(
     for _ in range(_RESAMPLES):
         chosen = sorted(draw.choices(range(len(rows)), k=len(rows)))
         split = sum(1 for at in chosen if at < solution.split)
-        out.append(fitting.solve_split(problem, [rows[at] for at in chosen], copied, split))
+        drawn = [rows[at] for at in chosen]
+        out.append(fitting.solve_split(problem, drawn, copied, split, rounds=_RESAMPLED_ROUNDS))
     return out
 
 
@@ -206,7 +213,7 @@ def _links(solution: Solution, device: Hardware) -> dict[str, Link]:
         byte = values.get(f"byte:{tier}")
         write = values.get(f"write:{tier}")
         speed = byte or write
-        if not speed:
+        if not speed or speed < _LEAST_US_PER_BYTE:
             raise ConfigError(
                 f"the measurements of tier {tier} show no time per byte",
                 hint="measure hits of different lengths, or bare transfers (block_bytes, count, load_ms)",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import os
 
 _MOST = 2**40
+_MOST_LAYERS = 10_000
 _MOST_FILE_BYTES = 64 * 2**20
 # Other names of the same fields, in the order they are tried.
 _ALIASES = {
@@ -109,7 +110,10 @@ class Config:
     @property
     def layers(self) -> int:
         """Layers of the model, those without attention included."""
-        return self.whole("num_hidden_layers")
+        layers = self.whole("num_hidden_layers")
+        if layers > _MOST_LAYERS:
+            raise self.unusable("num_hidden_layers", f"{layers:,} layers")
+        return layers
 
     @property
     def heads(self) -> int:
@@ -163,7 +167,9 @@ def read_config(path: str | os.PathLike[str]) -> Config:
         fields = json.loads(file.read_text("utf-8"))
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror}", hint=hint) from error
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a name with a NUL is a ValueError too
+        if isinstance(error, ConfigError):
+            raise
         raise ConfigError(f"{file}: not JSON ({error})", hint=hint) from error
     if not isinstance(fields, dict):
         raise ConfigError(f"{file}: not a JSON object", hint=hint)

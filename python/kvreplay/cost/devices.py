@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, overload
 
-from kvreplay.cost import data
+from kvreplay.cost import data, rates
+from kvreplay.errors import ConfigError
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+_HINT = "a GPU's rates and memory are finite and positive"
+# fp8 runs at twice the 16-bit rate; some data sheets round the two apart.
+_MOST_FP8 = 2.1
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,11 @@ class Hardware:
         Network bandwidth per GPU in usual hosts, 10^9 bytes per second and direction.
     source, date
         Where the numbers come from and when.
+
+    Raises
+    ------
+    ConfigError
+        For a rate that cannot be, or one that is the figure with sparsity.
     """
 
     name: str
@@ -39,9 +50,23 @@ class Hardware:
     hbm_gb_s: float
     memory_bytes: int
     host_link: str
-    nic_gb_s: float | None
-    source: str
-    date: str
+    nic_gb_s: float | None = None
+    source: str = "given"
+    date: str = ""
+
+    def __post_init__(self) -> None:
+        what = f"of hardware {self.name}"
+        for field in ("bf16_tflops", "hbm_gb_s", "memory_bytes"):
+            rates.finite(getattr(self, field), what=f"{field} {what}", hint=_HINT, least=1e-3, most=1e15)
+        for field in ("fp8_tflops", "nic_gb_s"):
+            if getattr(self, field) is not None:
+                rates.finite(getattr(self, field), what=f"{field} {what}", hint=_HINT, least=1e-3, most=1e15)
+        if self.fp8_tflops is not None and self.fp8_tflops > _MOST_FP8 * self.bf16_tflops:
+            raise ConfigError(
+                f"fp8_tflops {what} is {self.fp8_tflops:g}, more than twice bf16's {self.bf16_tflops:g}",
+                hint="give the dense figure: data sheets print the one with sparsity, twice as high",
+            )
+        data.canonical(self.host_link, of="links", what="link")
 
 
 @overload

@@ -86,7 +86,9 @@ def read_cost(path: str | os.PathLike[str]) -> CostModel:
         document = tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror}", hint=_HINT) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, ConfigError):
+            raise
         raise ConfigError(f"{file}: not TOML ({error})", hint=_HINT) from error
     for name in document:
         if name not in {"cost", "links"}:

@@ -9,7 +9,7 @@ their work, and every split into rows on the floor and rows on the slope is trie
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import log1p, sqrt
 from typing import TYPE_CHECKING
 
 from kvreplay.cost.measurements import Copied, Timed
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _WORK_WEIGHT = 1e-4
 _OTHER_WEIGHT = 1e-6
 _WORK = ("linear", "quadratic")
+# A prior that turns out to be wrong by several times its size loses its weight (Cauchy): times in the wrong
+# unit must show, not be drawn back.
+_FAR = {"work": 3.0, "other": 30.0}
 # Relative residual beyond which a row counts less and less (soft L1).
 _SOFT = 0.05
 _ROUNDS = 8
@@ -143,15 +146,25 @@ def _spread(most: int, count: int) -> list[int]:
 def _loss(one: Solution, timed: Sequence[Timed], copied: Sequence[Copied]) -> float:
     every: list[Timed | Copied] = [*timed, *copied]
     total = sum(_soft(one.residual(row)) for row in every)
-    drawn = (
-        _prior_weight(name) * (one.values[name] / prior - 1.0) ** 2
-        for name, prior in one.problem.priors.items()
-    )
+    drawn = (_drawn(name, one.values[name] / prior) for name, prior in one.problem.priors.items())
     return total + sum(drawn)
 
 
-def _prior_weight(name: str) -> float:
-    return _WORK_WEIGHT if name in _WORK else _OTHER_WEIGHT
+def _prior(name: str) -> tuple[float, float]:
+    """Weight of a prior, and the distance at which it loses it."""
+    return (_WORK_WEIGHT, _FAR["work"]) if name in _WORK else (_OTHER_WEIGHT, _FAR["other"])
+
+
+def _drawn(name: str, value: float) -> float:
+    """What a value (in units of its prior) costs for being away from it."""
+    weight, far = _prior(name)
+    return weight * far**2 * log1p(((value - 1.0) / far) ** 2)
+
+
+def _prior_weight(name: str, value: float) -> float:
+    """Weight of the equation "equals its prior" at a value."""
+    weight, far = _prior(name)
+    return weight / (1.0 + ((value - 1.0) / far) ** 2)
 
 
 def _soft(residual: float) -> float:
@@ -159,7 +172,14 @@ def _soft(residual: float) -> float:
     return 2 * _SOFT**2 * (sqrt(1 + (residual / _SOFT) ** 2) - 1)
 
 
-def solve_split(problem: Problem, rows: Sequence[Timed], copied: Sequence[Copied], split: int) -> Solution:
+def solve_split(
+    problem: Problem,
+    rows: Sequence[Timed],
+    copied: Sequence[Copied],
+    split: int,
+    *,
+    rounds: int = _ROUNDS,
+) -> Solution:
     """Fit with the first `split` of `rows` (sorted by work) on the floor."""
     names = list(problem.priors)
     equations: list[tuple[list[float], Timed | Copied]] = []
@@ -170,11 +190,13 @@ def solve_split(problem: Problem, rows: Sequence[Timed], copied: Sequence[Copied
         scaled = [terms.get(name, 0.0) * problem.priors[name] / measured for name in names]
         equations.append((scaled, row))
     weights = [1.0] * len(equations)
+    found = [1.0] * len(names)
     solution = Solution(problem, dict(problem.priors), split)
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         normal = Normal(len(names))
         for at, name in enumerate(names):
-            normal.add([1.0 if i == at else 0.0 for i in range(len(names))], 1.0, _prior_weight(name))
+            row_of_one = [1.0 if i == at else 0.0 for i in range(len(names))]
+            normal.add(row_of_one, 1.0, _prior_weight(name, found[at]))
         for (scaled, _row), weight in zip(equations, weights, strict=True):
             normal.add(scaled, 1.0, weight)
         found = normal.solve()

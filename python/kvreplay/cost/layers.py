@@ -167,7 +167,7 @@ def _index_layers(config: Config, layers: int) -> int:
 
 def _compressed(config: Config) -> list[LayerGroup]:
     """DeepSeek-V4: a window in every layer, and one entry per 4 or 128 tokens in most."""
-    layers = config.whole("num_hidden_layers")
+    layers = config.layers
     ratios = config.wholes("compress_ratios", least=0)[:layers]
     if len(ratios) < layers:
         raise config.unusable("compress_ratios", f"{len(ratios)} ratios for {layers} layers")

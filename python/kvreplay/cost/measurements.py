@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kvreplay.cost import rates
 from kvreplay.errors import ConfigError, unknown
@@ -20,8 +20,11 @@ _REQUEST_FIELDS = [
 ]  # fmt: skip
 _LINK_FIELDS = ["tier", "block_bytes", "count", "load_ms"]
 _MOST_ROWS = 100_000
+_MOST_TIERS = 16
+_MOST_FITTED = 256
+_LEAST_OF_A_KIND = 8
 _MOST_TOKENS = 2**30
-_MOST_MS = 3.6e6
+_LEAST_MS, _MOST_MS = 1e-6, 3.6e6
 _HINT = "a row has input_tokens and ttft_ms; where a hit was measured also hit_tokens and tier"
 
 
@@ -61,6 +64,9 @@ class Copied:
     load_us: float
 
 
+T = TypeVar("T", Timed, Copied)
+
+
 def read_rows(rows: Iterable[Mapping[str, Any]] | Any) -> tuple[list[Timed], list[Copied]]:
     """Check measurements and merge repeated ones.
 
@@ -88,7 +94,28 @@ def read_rows(rows: Iterable[Mapping[str, Any]] | Any) -> tuple[list[Timed], lis
             timed.setdefault(key, []).append(time)
     if not timed and not copied:
         raise ConfigError("there are no measurements", hint=_HINT)
-    return [Timed(*key, ttft_us=median(times)) for key, times in sorted(timed.items())], copied
+    merged = [Timed(*key, ttft_us=median(times)) for key, times in sorted(timed.items())]
+    tiers = {row.tier for row in merged} | {row.tier for row in copied}
+    if len(tiers) > _MOST_TIERS:
+        raise ConfigError(
+            f"measurements of {len(tiers)} tiers", hint=f"at most {_MOST_TIERS} are fitted at once"
+        )
+    ordered = sorted(copied, key=lambda row: (row.tier, row.block_bytes, row.count, row.load_us))
+    return _thinned(merged), _thinned(ordered)
+
+
+def _thinned(rows: list[T]) -> list[T]:
+    """At most a few hundred rows, evenly over each kind: more do not make a fit better, only slower."""
+    kinds: dict[tuple[str, bool, bool], list[T]] = {}
+    for row in rows:
+        loaded, stored = getattr(row, "loaded", 0), getattr(row, "stored", 0)
+        kinds.setdefault((row.tier, bool(loaded), bool(stored)), []).append(row)
+    out: list[T] = []
+    for kind in kinds.values():
+        most = max(_LEAST_OF_A_KIND, _MOST_FITTED // len(kinds))
+        last = len(kind) - 1
+        out += kind if len(kind) <= most else [kind[i * last // (most - 1)] for i in range(most)]
+    return out
 
 
 def _present(row: Any, number: int) -> dict[str, Any]:
@@ -116,10 +143,7 @@ def _time_us(values: dict[str, Any], name: str, number: int) -> float:
     if name not in values:
         raise ConfigError(f"{name} of measurement {number} is missing", hint=_HINT)
     what, hint = f"{name} of measurement {number}", "a measured time is positive, in milliseconds"
-    value = rates.finite(values[name], what=what, hint=hint, most=_MOST_MS)
-    if value == 0:
-        raise ConfigError(f"{what} is 0", hint=hint)
-    return value * 1e3
+    return 1e3 * rates.finite(values[name], what=what, hint=hint, least=_LEAST_MS, most=_MOST_MS)
 
 
 def _timed(values: dict[str, Any], number: int) -> tuple[tuple[int, int, str, int, int], float]:

@@ -9,6 +9,7 @@ from numbers import Real
 from kvreplay.errors import ConfigError
 
 _NUMBER = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z/]*)")
+_AMBIGUOUS = re.compile(r"[kmgt]?i?b?(/s)?", re.IGNORECASE)
 _BYTES = {"B/s": 1, "kB/s": 10**3, "KB/s": 10**3, "MB/s": 10**6, "GB/s": 10**9, "TB/s": 10**12}
 _BINARY = {"KiB/s": 2**10, "MiB/s": 2**20, "GiB/s": 2**30, "TiB/s": 2**40}
 _BITS = {
@@ -20,7 +21,7 @@ _RATES: dict[str, float] = {**_BYTES, **_BINARY, **_BITS}
 _TIMES_US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 _RATE_HINT = 'write bytes per second ("43.9 GB/s", "32 GiB/s") or bits per second ("400 Gbps")'
 _TIME_HINT = 'write a time with its unit: "3.5 us", "9.8 ms", "1 s"'
-_MOST_BYTES_PER_S = 1e15
+_LEAST_BYTES_PER_S, _MOST_BYTES_PER_S = 1.0, 1e15
 _MOST_US = 3.6e9
 
 
@@ -60,14 +61,12 @@ def bandwidth(text: object, *, what: str = "bandwidth") -> float:
     """
     number, unit = _parts(text, what=what, hint=_RATE_HINT)
     if unit not in _RATES:
-        told = unit.lower().rstrip("/s").rstrip("p")
-        why = (
-            "may mean bits or bytes, or no rate at all"
-            if told in {"kb", "mb", "gb", "tb", "b", ""}
-            else "is unknown"
-        )
+        why = "may mean bits or bytes, or no rate at all" if _AMBIGUOUS.fullmatch(unit) else "is unknown"
         raise ConfigError(f"the unit {unit!r} of {what} {text!r} {why}", hint=_RATE_HINT)
-    return _checked(number * _RATES[unit], text, _MOST_BYTES_PER_S, what=what, zero=False, hint=_RATE_HINT)
+    value = number * _RATES[unit]
+    if not _LEAST_BYTES_PER_S <= value <= _MOST_BYTES_PER_S:
+        raise ConfigError(f"{what} {text!r} cannot be", hint=_RATE_HINT)
+    return value
 
 
 def time_us(text: object, *, what: str = "time") -> float:
@@ -99,12 +98,9 @@ def time_us(text: object, *, what: str = "time") -> float:
     number, unit = _parts(text, what=what, hint=_TIME_HINT)
     if unit not in _TIMES_US:
         raise ConfigError(f"{what} {text!r} has no known unit of time", hint=_TIME_HINT)
-    return _checked(number * _TIMES_US[unit], text, _MOST_US, what=what, zero=True, hint=_TIME_HINT)
-
-
-def _checked(value: float, text: object, most: float, *, what: str, zero: bool, hint: str) -> float:
-    if not math.isfinite(value) or value > most or value < 0 or (value == 0 and not zero):
-        raise ConfigError(f"{what} {text!r} cannot be", hint=hint)
+    value = number * _TIMES_US[unit]
+    if value > _MOST_US:
+        raise ConfigError(f"{what} {text!r} cannot be", hint=_TIME_HINT)
     return value
 
 

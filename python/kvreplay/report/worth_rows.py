@@ -62,15 +62,15 @@ def scenario_rows(rows: Sequence[dict[str, Any]], *, percentiles: bool) -> list[
 
 def demand_rows(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
     """Table ``demand`` over windows of a minute, a heading first."""
-    out = [["demand (minutes)", "mean", "p99", "max", "can do", "p99 share"]]
+    out = [["by minutes", "mean", "p99", "max", "can do", "p99 share"]]
     for row in rows:
         if row["window_s"] != _MINUTE_S:
             continue
         is_prefill = row["resource"] == PREFILL
         scale, unit = (1.0, "engines") if is_prefill else (_GIGA, "GB/s")
         values = [row["mean"], row["p99"], row["max"], row["capacity"]]
-        cells = ["-" if value is None else f"{value / scale:.2f} {unit}" for value in values]
-        name = f"{row['resource']} {row['direction'].replace('_', ' ')}"
+        cells = ["-" if value is None else f"{value / scale:.2f}" for value in values]
+        name = f"{row['resource']} {row['direction'].replace('_', ' ')}, {unit}"
         out.append([name, *cells, display.percent(row["p99_share"])])
     return out
 

@@ -113,6 +113,7 @@ TABLE = Table(
         Column("break_even_tokens", INT, "shortest prefix worth loading; null: none up to 2^20 tokens"),
         Column("break_even_low_tokens", INT, "the same at the end that favours loading"),
         Column("break_even_high_tokens", INT, "the same at the other end"),
+        Column("break_even_linear_tokens", INT, "the same without attention's square: where it decides"),
         Column("break_even_bandwidth_gb_s", FLOAT, "10^9 bytes/s that make both equal, fixed times apart"),
         Column("attention_share", FLOAT, "share of the avoided work that grows with the square"),
         Column("split_computed_tokens", INT, "tokens to compute from the front while the rest loads"),
