@@ -54,6 +54,8 @@ def command(
         typer.Option(help="An engine profile of the grid. Repeatable.", metavar="NAME@VERSION"),
     ] = None,
     profile_option: o.ProfileOptions = None,
+    model: o.Model = None,
+    kv_dtype: o.KvDtype = None,
     kv_bytes_per_token: o.KvBytes = None,
     last_token: o.LastToken = None,
     full_blocks_only: o.FullBlocksOnly = None,
@@ -78,6 +80,8 @@ def command(
     from kvreplay.sweeping.texts import grid_of
 
     interrupt.work_begins()
+    chosen = o.chosen_model(model, kv_bytes_per_token, kv_dtype=kv_dtype)
+    given["kv_bytes_per_token"] = getattr(chosen, "kv_bytes_per_token", chosen)
     grid = grid_of(policies=policy, capacities=capacity, admissions=admission, tiers=tier)
     grid |= {
         "mode": mode or ["prefix"],
@@ -93,7 +97,7 @@ def command(
     progress = console.progress(quiet=bool(quiet))
     trace = o.read(traces, reading, progress)
     console.warn_of_quality(trace, quiet=bool(quiet))
-    frame = sweep(trace, grid, store=store, model=kv_bytes_per_token, progress=progress)
+    frame = sweep(trace, grid, store=store, model=chosen, progress=progress)
     if out is not None:
         _write(frame, trace, given, out)
     if json:
