@@ -31,7 +31,20 @@ junk = st.one_of(
     st.dictionaries(st.sampled_from(["num_heads", "head_dim", "full_attn_layers"]), st.integers(-1, 9)),
 )
 FIELDS = sorted({name for entry in data.catalogue("models").values() for name in entry["config"]})
-OTHERS = ["layer_types", "block_configs", "attn_layer_period", "attn_layer_offset", "num_kv_shared_layers", "text_config", "n_layer", "use_sliding_window", "max_window_layers", "multi_query", "indexer_types", "max_position_embeddings"]
+OTHERS = [
+    "layer_types",
+    "block_configs",
+    "attn_layer_period",
+    "attn_layer_offset",
+    "num_kv_shared_layers",
+    "text_config",
+    "n_layer",
+    "use_sliding_window",
+    "max_window_layers",
+    "multi_query",
+    "indexer_types",
+    "max_position_embeddings",
+]
 
 
 @settings(max_examples=150, deadline=None)
