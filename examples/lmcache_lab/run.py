@@ -39,7 +39,7 @@ SETUPS: dict[str, dict[str, Any]] = {
 
 
 def prompts() -> kv.Trace:
-    """The requests: documents 0 to 9, again 0 to 9, then 9 to 0, one after the other, one output token each."""
+    """The requests: documents 0 to 9, again 0 to 9, then 9 to 0, one by one, one output token each."""
     blocks = -(-DOCUMENT_TOKENS // BLOCK_TOKENS)
     order = [*range(DOCUMENTS), *range(DOCUMENTS), *reversed(range(DOCUMENTS))]
     rows = {

@@ -7,6 +7,7 @@ so for ages near the length of the trace.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -44,18 +45,29 @@ class Odds:
     ----------
     trace
         The trace.
+    runs
+        Its :func:`kvreplay.reuse_runs`, where they are at hand.
     progress
         The hook of :func:`kvreplay.replay`.
     """
 
-    def __init__(self, trace: Trace, *, progress: ProgressHook | None = None) -> None:
-        seen = ceiling(trace).select("request", new="hit_blocks")
-        self._paths = trace.requests().select("request", "arrival_us", "blocks").join(seen, on="request")
-        runs = reuse_runs(trace, progress=progress).select(
-            "request", "previous_request", "age_us", first="start", end=pl.col("start") + pl.col("length")
+    def __init__(
+        self, trace: Trace, *, runs: pl.DataFrame | None = None, progress: ProgressHook | None = None
+    ) -> None:
+        # Requests are numbered by their row: what belongs to one is gathered, which joins need not find.
+        new = ceiling(trace)["hit_blocks"]
+        self._paths = trace.requests().select("request", "arrival_us", "blocks", new=new)
+        runs = reuse_runs(trace, progress=progress) if runs is None else runs
+        self._runs = runs.select(
+            "request",
+            "previous_request",
+            "age_us",
+            first="start",
+            end=pl.col("start") + pl.col("length"),
+            arrival_us=self._paths["arrival_us"].gather(runs["request"]),
+            # From here on the previous request held its blocks for the first time.
+            new_before=new.gather(runs["previous_request"]),
         )
-        arrivals = self._paths.select("request", "arrival_us")
-        self._runs = runs.join(arrivals, on="request", maintain_order="left")
         last = self._paths["arrival_us"].max()
         self._last_us = None if last is None else int(last)  # type: ignore[arg-type]
         self._levels: list[pl.DataFrame] = []
@@ -115,15 +127,23 @@ class Odds:
     def of_depth(self, block: int) -> float | None:
         """Share of the distinct prefixes of ``block + 1`` blocks used a second time; ``None`` without any."""
         at = (pl.col("first") <= block) & (block < pl.col("end"))
-        prefixes = self._accesses(1).filter(at).height
-        return self._accesses(2).filter(at).height / prefixes if prefixes else None
+        prefixes = self._paths.filter((pl.col("new") <= block) & (block < pl.col("blocks"))).height
+        again = self._runs.filter(at & (pl.col("new_before") <= block)).height
+        return again / prefixes if prefixes else None
 
     def within(self, age_us: float) -> float | None:
         """Share of all reused blocks whose last use is at most `age_us` ago; ``None`` where there is none."""
-        every = _blocks(self._runs)
-        if self._last_us is None or not every:
+        ages, blocks = self._by_age
+        if self._last_us is None or not blocks.len():
             return None
-        return _blocks(self._runs.filter(pl.col("age_us") <= age_us)) / every
+        count = int(ages.search_sorted(age_us, side="right"))
+        return int(blocks[count - 1]) / int(blocks[-1]) if count else 0.0
+
+    @cached_property
+    def _by_age(self) -> tuple[pl.Series, pl.Series]:
+        """Ages of the runs, ascending, and the blocks of all runs up to each."""
+        ordered = self._runs.select("age_us", blocks=pl.col("end") - pl.col("first")).sort("age_us")
+        return ordered["age_us"], ordered["blocks"].cum_sum()
 
 
 def _blocks(runs: pl.DataFrame) -> int:

@@ -14,6 +14,7 @@ from kvreplay.frames import frame
 from kvreplay.splits import SESSION, SESSION_COLUMNS, Split, groups, requests_to_split, windows
 from kvreplay.tier_warnings import tier_warnings
 from kvreplay.units import kv_bytes_per_token
+from kvreplay.worth.budget import budget_warnings
 from kvreplay.worth.retiming import grid, plans_of
 from kvreplay.worth.timing import timed
 from kvreplay.worth.totals import tier_totals, untimed_warnings
@@ -329,10 +330,12 @@ class ReplayResult:
 
     @cached_property
     def warnings(self) -> list[dict[str, str]]:
-        """What to know of the tiers: too small, larger than the trace, not timed; ``{code, text}`` each."""
+        """What to know of the tiers (too small or large, not timed, beyond memory), ``{code, text}`` each."""
         capacities = self.tiers["capacity_blocks"].to_list()
-        untimed = [] if self._plan is None else untimed_warnings(self._plan)
-        return tier_warnings(self._trace, self.tier_names, capacities) + untimed
+        out = tier_warnings(self._trace, self.tier_names, capacities)
+        if self._plan is not None:
+            out += untimed_warnings(self._plan) + budget_warnings(self.tiers, self._plan)
+        return out
 
     @cached_property
     def ratios(self) -> pl.DataFrame:

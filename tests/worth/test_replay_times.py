@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import kvreplay as kv
+from kvreplay.worth.budget import budget
 
 TIERS = [
     kv.Tier("gpu", capacity="5%"),
@@ -162,3 +163,16 @@ def test_savings_add_up_on_any_trace(seed: int, small: int, large: int) -> None:
             .filter(rows.filter(f"harmful_{name}")[f"hit_tokens_{name}"] == 0)
             .height
         )
+
+
+def test_tiers_that_no_machine_holds_are_said(chats: kv.Trace) -> None:
+    tiers = [kv.Tier("gpu", capacity="70GB"), kv.Tier("cpu", capacity="2TB", link="pcie5-x16")]
+    small = kv.replay(chats, tiers, model="qwen2.5-1.5b", hardware="h100-sxm")
+    large = kv.replay(chats, tiers, model="qwen3-32b", hardware="h100-sxm")
+    assert "gpu_memory" not in [one["code"] for one in small.warnings]
+    (warning,) = [one["text"] for one in large.warnings if one["code"] == "gpu_memory"]
+    assert "more than the 80.0 GiB of 1 x h100-sxm" in warning
+    two = kv.replay(chats, tiers, model=kv.model("qwen3-32b", tp=2, host_copies=2), hardware="h100-sxm")
+    assert "gpu_memory" not in [one["code"] for one in two.warnings]
+    assert two.plan is not None
+    assert two.tiers["capacity_bytes"][1] * 2 == budget(two.tiers, two.plan)["host_bytes"]

@@ -13,6 +13,7 @@ import polars as pl
 
 from kvreplay import display
 from kvreplay.cost.lengths import Comparison
+from kvreplay.worth.budget import budget
 from kvreplay.worth.demand import OVERLOAD, overloaded
 from kvreplay.worth.links_demand import PREFILL
 from kvreplay.worth.money import gpu_us_usd, tier_us_usd
@@ -21,7 +22,6 @@ from kvreplay.worth.retiming import grid
 if TYPE_CHECKING:
     from kvreplay.tables.study import Study
     from kvreplay.worth.facts import Facts
-    from kvreplay.worth.plan import Plan
 
 # A drive that wears out within its warranty costs more than its price tag says.
 _SHORT_LIFE_YEARS = 5.0
@@ -80,7 +80,7 @@ def compose(study: Study) -> list[dict[str, Any]]:
     lines += [tier_line(facts, one) for one in tiers]
     lines += [_load_from(facts, one) for one in tiers]
     lines += [_untimed(facts), _wear(study, facts), _filters(study), _instead(study, facts, tiers)]
-    lines += [_limits(study, facts), _assumed(facts.plan)]
+    lines += [_limits(study, facts), _assumed(facts)]
     return [one for one in lines if one is not None]
 
 
@@ -335,8 +335,9 @@ def _limits(study: Study, facts: Facts) -> dict[str, Any] | None:
     return line("limits", text, shares=shares)
 
 
-def _assumed(plan: Plan) -> dict[str, Any]:
-    """What the times and the money stand on."""
+def _assumed(facts: Facts) -> dict[str, Any]:
+    """What the times and the money stand on, and the memory the tiers take."""
+    plan = facts.plan
     assert plan.cost is not None  # noqa: S101 - the study is timed
     model = "bytes per token as given" if plan.model is None else plan.model.name
     parts = [
@@ -348,4 +349,7 @@ def _assumed(plan: Plan) -> dict[str, Any]:
             parts.append(f"{name} over {link.name} at {link.bandwidth}")
     if plan.prices.gpu_hour_usd is not None:
         parts.append(f"${plan.prices.gpu_hour_usd:.2f} per GPU hour")
-    return line("assumed", f"Assumed: {'; '.join(parts)}.", **plan.assumptions)
+    memory = budget(facts.tiers, plan)
+    if memory["host_bytes"]:
+        parts.append(f"{display.size(memory['host_bytes'])} of host memory")
+    return line("assumed", f"Assumed: {'; '.join(parts)}.", **plan.assumptions, memory=memory)

@@ -26,7 +26,7 @@ def _build(study: Study) -> pl.DataFrame | None:
     return build_rows(
         study.comparisons,
         prices=study.prices or find_prices(),
-        odds=Odds(study.trace, progress=study.progress),
+        odds=Odds(study.trace, runs=study.reuse_runs, progress=study.progress),
         lengths=lengths_up_to(longest),
         block_tokens=study.scale.block_tokens,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kvreplay import _core, calls
 from kvreplay.comparing import compare_policies
 from kvreplay.cost.lengths import Comparison
-from kvreplay.curve import curve_frame, lru_curve, ratios
+from kvreplay.curve import curve_frame, lru_curve, ratios, reuse_runs
 from kvreplay.frames import frame
 from kvreplay.marginal import compare_admissions, without_each
 from kvreplay.replaying import replay
@@ -99,7 +99,12 @@ class Study:
         plan = None if self.result is None else self.result.plan
         return plan if plan is not None and plan.cost is not None else None
 
-    @property
+    @cached_property
+    def reuse_runs(self) -> pl.DataFrame:
+        """Every reuse of the trace by run (:func:`kvreplay.reuse_runs`)."""
+        return reuse_runs(self.trace, progress=self.progress)
+
+    @cached_property
     def comparisons(self) -> dict[str, Comparison]:
         """Loading against recomputing by tier, for the tiers that have a link; empty without a cost model."""
         if self.plan is None:
@@ -122,11 +127,8 @@ class Study:
         requests = self.result.requests
         gaps = {}
         if self.result.span_us is not None:
-            runs = calls.run(
-                lambda p: _core.reuse_runs(self.trace.core, progress=p), what="reuse", hook=self.progress
-            )
             names = self.result.tier_names
-            gaps = reuse_gaps(frame(runs), requests, names, block_tokens=self.scale.block_tokens)
+            gaps = reuse_gaps(self.reuse_runs, requests, names, block_tokens=self.scale.block_tokens)
         return Facts(
             tiers=self.result.tiers,
             requests=requests.with_columns(self.trace.requests()["arrival_us"]),
