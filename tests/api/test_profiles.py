@@ -13,7 +13,8 @@ GPU = kv.Tier("gpu", capacity=9)
 
 
 def trace(paths: list[list[int]], *, block_tokens: int = 16) -> kv.Trace:
-    rows = pl.DataFrame({"input_tokens": [block_tokens * len(p) for p in paths], "hash_ids": paths})
+    lengths = [block_tokens * len(path) for path in paths]
+    rows = pl.DataFrame({"input_tokens": lengths, "output_tokens": [1] * len(paths), "hash_ids": paths})
     return kv.read_trace(rows, block_tokens=block_tokens)
 
 
@@ -82,7 +83,19 @@ def test_rules_of_the_engine_are_not_the_users() -> None:
     with pytest.raises(kv.ConfigError, match="is no text, number or truth value"):
         kv.replay(small, [GPU], profile="vllm@0.33", profile_options={"block_size": [16]})
     with pytest.raises(kv.ConfigError, match="has no tier"):
-        kv.replay(small, [kv.Tier("hbm", capacity=9)], profile="vllm@0.33")
+        kv.replay(small, [GPU, kv.Tier("hbm", capacity=9)], profile="sglang@0.5")
+
+
+def test_a_trace_that_a_profile_cannot_serve_is_refused() -> None:
+    rows = pl.DataFrame({"input_tokens": [32, 32], "output_tokens": [5, None], "hash_ids": [[1, 2], [1, 2]]})
+    unknown = kv.read_trace(rows, block_tokens=16)
+    with pytest.raises(kv.ConfigError, match="1 of 2 requests state no output length") as error:
+        kv.replay(unknown, [GPU], profile="vllm@0.33")
+    assert "outputs=none" in error.value.hint
+    result = kv.replay(unknown, [GPU], profile="vllm@0.33", profile_options={"outputs": "none"})
+    assert result.summary["hit_tokens"] == 16
+    with pytest.raises(kv.ConfigError, match="engine blocks of 16 tokens do not fit trace blocks of 24"):
+        kv.replay(trace([[1, 2]], block_tokens=24), [GPU], profile="vllm@0.33")
 
 
 def test_a_sweep_takes_profiles(chats: kv.Trace) -> None:
@@ -105,7 +118,7 @@ def test_an_analysis_takes_a_profile(chats: kv.Trace) -> None:
 
 def test_requests_that_two_releases_serve_differently_are_counted() -> None:
     documents = [[100 * d + b for b in range(5)] for d in (1, 2, 3)]
-    uneven = pl.DataFrame({"input_tokens": [84] * 9, "hash_ids": documents * 3})
+    uneven = pl.DataFrame({"input_tokens": [84] * 9, "output_tokens": [1] * 9, "hash_ids": documents * 3})
     read = kv.read_trace(uneven, block_tokens=16)
     tier = kv.Tier("gpu", capacity=17)
     new, old = (

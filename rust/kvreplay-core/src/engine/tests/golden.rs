@@ -160,7 +160,7 @@ impl Run {
             let name = format!("{}_hit_tokens", tier.name);
             let hits = &requests.hit_tokens[k];
             let text = hits.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-            let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+            let digest = hex(&Sha256::digest(text));
             let total = hits.iter().map(|&tokens| u64::from(tokens)).sum::<u64>();
             let want = &self.entry["totals"];
             assert_eq!(Value::from(total), want[&name], "{} {name}", self.name());
@@ -237,6 +237,10 @@ impl Row {
             now_us: None,
         }
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 fn same(what: &str, got: &Value, want: &Value) -> Result<(), String> {

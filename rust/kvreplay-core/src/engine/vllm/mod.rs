@@ -13,7 +13,7 @@ mod offload;
 mod path;
 mod policy;
 mod releases;
-mod rules;
+pub(super) mod rules;
 mod tiering;
 mod tracker;
 
