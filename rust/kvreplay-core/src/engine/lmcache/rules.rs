@@ -213,7 +213,7 @@ pub(super) fn multi_process(_releases: &[Release]) -> Vec<Rule> {
 
 /// The rules of vLLM's GPU, then those of the in-process engine behind it.
 pub(super) fn behind_vllm(releases: &[Release]) -> Vec<Rule> {
-    let mut rules = gpu_rules(&Flags::of(releases[0]));
+    let mut rules = gpu_rules(Flags::of(releases[0]));
     rules.extend(lines(&[BEHIND_VLLM, SHARED, IN_PROCESS]));
     rules
 }
