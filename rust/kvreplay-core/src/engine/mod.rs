@@ -19,6 +19,7 @@ mod registry;
 mod release;
 mod request;
 mod setup;
+mod sglang;
 
 pub use grain::{Grain, Paths};
 pub use profile::{Outputs, Profile};
