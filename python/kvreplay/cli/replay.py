@@ -31,6 +31,9 @@ def command(
             metavar="UNIT",
         ),
     ] = "block",
+    profile: o.Profile = None,
+    profile_option: o.ProfileOptions = None,
+    from_vllm: o.FromVllm = None,
     policy: o.Compared = None,
     group_by: o.GroupBy = None,
     window: o.Window = None,
@@ -56,12 +59,14 @@ def command(
     from kvreplay.replaying import replay
 
     interrupt.work_begins()
-    tiers = o.make_tiers(o.parse_tiers(tier))
+    choice = o.choose_profile(profile, profile_option, from_vllm, o.make_tiers(o.parse_tiers(tier)))
+    o.tell_taken(choice, quiet=bool(quiet))
     progress = console.progress(quiet=bool(quiet))
     trace = o.read(traces, reading, progress)
     result = replay(
         trace,
-        tiers,
+        choice.tiers,
+        **choice.arguments,
         mode=mode,
         unit=unit,
         model=kv_bytes_per_token,
@@ -119,7 +124,17 @@ def _write(result: ReplayResult, trace: Trace, kind: str, target: str, given: di
     from kvreplay.tables import files
 
     frame = result.requests if kind == "requests" else result.events
-    keys = ("tier", "mode", "unit", "kv_bytes_per_token", "last_token", "full_blocks_only")
+    keys = (
+        "tier",
+        "profile",
+        "profile_option",
+        "from_vllm",
+        "mode",
+        "unit",
+        "kv_bytes_per_token",
+        "last_token",
+        "full_blocks_only",
+    )
     spec = {"command": "replay"} | {key: given[key] for key in keys}
     with new_file(target, overwrite=bool(given["overwrite"])) as beside:
         files.write(

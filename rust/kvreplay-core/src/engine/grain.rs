@@ -53,8 +53,12 @@ impl Grain {
                 "an engine has one block size: select the requests of one size first",
             ));
         }
-        let (base, full): (Arc<Trace>, Option<Vec<Node>>) = (Arc::clone(source), None);
-        let tokens = Vec::new();
+        let joined = if outputs == Outputs::Listed { source.joined()? } else { None };
+        let (base, full) = match joined {
+            Some(joined) => (Arc::new(joined.trace), Some(joined.full)),
+            None => (Arc::clone(source), None),
+        };
+        let tokens = output_tokens(source);
         let common = gcd(base.block_tokens, block_tokens);
         let (refine, coarsen) = (base.block_tokens / common, block_tokens / common);
         if refine == 1 && coarsen == 1 {
@@ -133,6 +137,12 @@ impl Grain {
     }
 }
 
+/// Tokens of the output blocks that each request lists; nothing without any.
+fn output_tokens(trace: &Trace) -> Vec<u64> {
+    let Some(outputs) = &trace.requests.outputs else { return Vec::new() };
+    (0..trace.len()).map(|r| u64::from(outputs.count(r)) * u64::from(trace.block_tokens)).collect()
+}
+
 /// Every block cut into `refine` blocks.
 fn refined(forest: &Forest, refine: u32) -> Result<Forest> {
     if refine == 1 {
@@ -152,7 +162,7 @@ fn regrained(base: &Trace, forest: Forest, node: Vec<Node>, block_tokens: u32) -
     let blocks = forest.blocks();
     let runs = if blocks == 0 { IdRuns::default() } else { IdRuns { block: vec![0], id: vec![0] } };
     let ids = IdTable::from_runs(runs, blocks, crate::trace::Bits::default(), crate::trace::Texts::default());
-    let requests = Requests { node, block_tokens: Vec::new(), ..base.requests.clone() };
+    let requests = Requests { node, outputs: None, block_tokens: Vec::new(), ..base.requests.clone() };
     Trace::new(forest, ids, requests, block_tokens, base.tail, base.origin.clone(), base.quality.clone())
 }
 

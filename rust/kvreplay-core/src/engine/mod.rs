@@ -13,6 +13,7 @@
 //! * [`Setup`] - what a model is built from.
 
 mod grain;
+mod parts;
 mod profile;
 mod recorder;
 mod registry;
@@ -20,6 +21,7 @@ mod release;
 mod request;
 mod setup;
 mod sglang;
+mod vllm;
 
 pub use grain::{Grain, Paths};
 pub use profile::{Outputs, Profile};
@@ -49,3 +51,6 @@ pub trait EngineModel: Send {
     /// The invariant that does not hold.
     fn validate(&self) -> std::result::Result<(), String>;
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,4 +76,5 @@ pub struct ProfileInfo {
 }
 
 /// Every profile.
-pub const PROFILES: &[ProfileInfo] = &[super::sglang::SGLANG, super::sglang::SGLANG_HICACHE];
+pub const PROFILES: &[ProfileInfo] =
+    &[super::sglang::SGLANG, super::sglang::SGLANG_HICACHE, super::vllm::VLLM];

@@ -1,1 +1,3 @@
 //! Tests of the SGLang models.
+
+mod golden;

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from kvreplay import _core, calls, units
-from kvreplay.errors import ConfigError
+from kvreplay.errors import ConfigError, translated
 from kvreplay.trace import Trace
 
 if TYPE_CHECKING:
@@ -91,7 +91,9 @@ def profiled(trace: Trace, profile: object, options: Mapping[str, object] | None
     """
     if not isinstance(profile, str):
         raise ConfigError(f"profile {profile!r} is not a name", hint='write profile="vllm@0.33"')
-    core = _core.profile_trace(trace.core, profile, option_texts(options))
+    texts = option_texts(options)
+    with translated():
+        core = _core.profile_trace(trace.core, profile, texts)
     return Profiled(core.profile, core, Trace(core.trace()))
 
 
@@ -132,5 +134,6 @@ def rules(profile: str) -> tuple[str, pl.DataFrame]:
     """The resolved name of a profile and its rules: ``topic``, ``rule``, ``since``, ``source``."""
     from kvreplay.frames import frame
 
-    name, table = _core.profile_rules(profile)
+    with translated():
+        name, table = _core.profile_rules(profile)
     return name, frame(table)
