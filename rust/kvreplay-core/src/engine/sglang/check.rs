@@ -2,6 +2,7 @@
 
 use super::leaves::Leaves;
 use super::model::Model;
+use super::storage::Storage;
 use super::tree::{Node, ROOT, Tree};
 
 impl Model {
@@ -56,7 +57,7 @@ impl Model {
         if used != (self.gpu.used, host.0) || self.gpu.used > self.gpu.capacity || host.0 > host.1 {
             return Err(format!("pages {used:?} in nodes, {} and {} in pools", self.gpu.used, host.0));
         }
-        self.storage.as_ref().map_or(Ok(()), |storage| storage.check())
+        self.storage.as_ref().map_or(Ok(()), Storage::check)
     }
 
     fn check_node(&self, node: u32, it: &Node) -> Result<(), String> {
@@ -76,7 +77,7 @@ impl Model {
             (it.key.len() > 0, "no pages"),
             (it.device || it.host, "nowhere"),
             (!it.device || parent.device, "on the device below a node that is not"),
-            (!it.locked && !it.pinned && !it.loading, "locked after the request"),
+            (!it.locked && !tree.is_pinned(node), "locked after the request"),
             (children == (it.children, it.device_children), "children are counted wrong"),
             (
                 it.host || it.device_children == it.children || self.writes_back(),

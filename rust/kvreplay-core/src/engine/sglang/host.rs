@@ -89,7 +89,6 @@ impl Model {
         let mut node = found.node;
         while node != found.device_node {
             self.tree.set_device(node, true);
-            self.tree.node_mut(node).loading = true;
             self.gpu.used += self.tree.node(node).key.len();
             if let Some(host) = &mut self.host {
                 host.loading.push(node);
@@ -103,7 +102,6 @@ impl Model {
         let Some(host) = &mut self.host else { return };
         let mut loading = std::mem::take(&mut host.loading);
         for &node in &loading {
-            self.tree.node_mut(node).loading = false;
             self.note(node);
         }
         loading.clear();
@@ -175,7 +173,7 @@ impl Model {
     /// device next, then the others.
     fn reclaim(&mut self, pages: u64, out: &mut Recorder) -> u64 {
         let Some(host) = &mut self.host else { return 0 };
-        let mut twice = std::mem::take(&mut host.twice);
+        let (mut twice, loading) = (std::mem::take(&mut host.twice), std::mem::take(&mut host.loading));
         let mut freed = 0;
         for spare_leaves in [true, false] {
             for &(note, node) in &twice {
@@ -188,7 +186,10 @@ impl Model {
                 }
                 if !(it.device && it.host) {
                     self.tree.node_mut(node).noted = 0;
-                } else if !(spare_leaves && self.tree.is_device_leaf(node) || it.loading || it.pinned) {
+                } else if !(spare_leaves && self.tree.is_device_leaf(node)
+                    || loading.contains(&node)
+                    || self.tree.is_pinned(node))
+                {
                     self.tree.node_mut(node).noted = 0;
                     freed += self.drop_host_copy(node, out);
                 }
@@ -198,7 +199,7 @@ impl Model {
             twice.retain(|&(note, node)| self.tree.node(node).noted == note);
         }
         if let Some(host) = &mut self.host {
-            host.twice = twice;
+            (host.twice, host.loading) = (twice, loading);
         }
         freed
     }
@@ -239,7 +240,6 @@ impl Model {
             && host.writes_back()
             && it.device
             && it.host
-            && !it.loading
             && it.noted == 0
         {
             host.notes += 1;

@@ -128,12 +128,15 @@ pub(super) const SGLANG_HICACHE: ProfileInfo = ProfileInfo {
 };
 
 fn build_sglang(setup: &Setup<'_>) -> Result<Box<dyn EngineModel>> {
-    let flavor = match setup.options.text("tree") {
-        "radix" => Flavor::Radix,
-        "unified" => Flavor::Unified,
-        other => return Err(setup.options.bad("tree", other, "radix or unified")),
-    };
-    Ok(Box::new(model(setup, flavor)?))
+    Ok(Box::new(model(setup, flavor(setup)?)?))
+}
+
+fn flavor(setup: &Setup<'_>) -> Result<Flavor> {
+    match setup.options.text("tree") {
+        "radix" => Ok(Flavor::Radix),
+        "unified" => Ok(Flavor::Unified),
+        other => Err(setup.options.bad("tree", other, "radix or unified")),
+    }
 }
 
 fn build_hicache(setup: &Setup<'_>) -> Result<Box<dyn EngineModel>> {

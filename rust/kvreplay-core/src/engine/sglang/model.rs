@@ -206,14 +206,18 @@ impl Model {
         self.tree.unlock(last, ROOT);
     }
 
-    /// The prompt is inserted once more when more than it was, which ranks it above what was decoded.
+    /// The prompt is inserted once more when more than it was, which ranks it above what was decoded. The root
+    /// is ranked too: a node that comes from storage below it starts with its priority.
     fn set_prompt_apart(&mut self, end: u32) {
         let now = self.tree.tick();
         let mut node = end;
-        while node != ROOT {
+        loop {
             let usage = &mut self.tree.node_mut(node).usage;
             usage.access = now;
             usage.priority = 1;
+            if node == ROOT {
+                break;
+            }
             node = self.tree.node(node).parent;
         }
     }

@@ -50,11 +50,10 @@ impl Model {
     /// that is still worth it.
     fn make_room_for_fetch(&mut self, anchor: u32, hit: u32, block_tokens: u32, out: &mut Recorder) -> u32 {
         if self.host_free() < u64::from(hit) {
-            self.tree.node_mut(anchor).pinned = true;
+            self.tree.pin(anchor);
             // The engine asks for the whole hit here, not for what is missing.
             self.evict_host(hit.into(), out);
-            self.tree.node_mut(anchor).pinned = false;
-            self.tree.offer(anchor);
+            self.tree.unpin();
         }
         let room = self.host_free().min(hit.into());
         let threshold = self.storage.as_ref().map_or(0, |storage| storage.threshold(block_tokens));

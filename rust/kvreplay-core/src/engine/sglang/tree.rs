@@ -48,11 +48,7 @@ pub(super) struct Node {
     pub(super) host: bool,
     /// On the path of the running request.
     pub(super) locked: bool,
-    /// Its host copy is in use by a prefetch.
-    pub(super) pinned: bool,
-    /// Its host copy is being read; see `hicache`.
-    pub(super) loading: bool,
-    /// When it was noted as held twice, 0 if it is not; see `hicache`.
+    /// When it was noted as held twice, 0 if it is not; see `host`.
     pub(super) noted: u64,
 }
 
@@ -81,6 +77,8 @@ pub(super) struct Tree {
     strategy: Strategy,
     flavor: Flavor,
     clock: u64,
+    /// The node that a prefetch goes on from, which stays in host memory meanwhile.
+    pinned: u32,
     device_leaves: Leaves,
     host_leaves: Leaves,
 }
@@ -96,6 +94,7 @@ impl Tree {
             strategy,
             flavor,
             clock: 0,
+            pinned: NONE,
             device_leaves: Leaves::default(),
             host_leaves: Leaves::default(),
         }
@@ -312,6 +311,22 @@ impl Tree {
         }
     }
 
+    /// Keeps one node in host memory.
+    pub(super) fn pin(&mut self, node: u32) {
+        self.pinned = node;
+    }
+
+    /// Ends what [`Self::pin`] began.
+    pub(super) fn unpin(&mut self) {
+        let node = std::mem::replace(&mut self.pinned, NONE);
+        self.offer(node);
+    }
+
+    /// Whether [`Self::pin`] keeps a node.
+    pub(super) fn is_pinned(&self, node: u32) -> bool {
+        self.pinned == node
+    }
+
     /// Whether a node may be evicted from the device: nothing below it is there, and nobody uses it.
     pub(super) fn is_device_leaf(&self, node: u32) -> bool {
         let it = self.node(node);
@@ -321,7 +336,7 @@ impl Tree {
     /// Whether a node may be evicted from host memory: only there, with nothing below it, and unused.
     pub(super) fn is_host_leaf(&self, node: u32) -> bool {
         let it = self.node(node);
-        it.host && !it.device && !it.locked && !it.pinned && it.children == 0
+        it.host && !it.device && !it.locked && it.children == 0 && node != self.pinned
     }
 
     /// What an eviction strategy makes of a node.

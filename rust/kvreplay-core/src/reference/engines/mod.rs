@@ -1,0 +1,3 @@
+//! Slow, obvious twins of engine models, one file each.
+
+pub(crate) mod sglang;
