@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kvreplay.replaying import Tier
 
 # What an engine decides itself: a tier of a profile leaves these at their defaults.
+OUTPUTS = "output_blocks"
 _FIXED = ("fill", "touch", "closure")
 
 
@@ -137,3 +138,46 @@ def rules(profile: str) -> tuple[str, pl.DataFrame]:
     with translated():
         name, table = _core.profile_rules(profile)
     return name, frame(table)
+
+
+def output_bounds(
+    trace: Trace,
+    tiers: Sequence[Tier],
+    *,
+    profile: str,
+    options: Mapping[str, object] | None = None,
+    model: object = None,
+    progress: ProgressHook | None = None,
+) -> list[dict[str, Any]]:
+    """What decoded blocks change: hits with private blocks (lower bound) and with the listed ones (upper).
+
+    Parameters
+    ----------
+    trace, tiers, model, progress
+        As in :func:`kvreplay.replay`.
+    profile, options
+        The profile; its option ``outputs`` is set here.
+
+    Returns
+    -------
+    list of dict
+        ``outputs`` (``private``, then ``listed``), ``hit_tokens`` and ``token_hit_ratio`` of all tiers; empty
+        when the trace lists no output blocks, since there is no upper bound to show then.
+    """
+    from kvreplay.replaying import replay
+
+    if OUTPUTS not in trace.requests().columns:
+        return []
+    rows = []
+    for outputs in ("private", "listed"):
+        result = replay(
+            trace,
+            tiers,
+            profile=profile,
+            profile_options={**(options or {}), "outputs": outputs},
+            model=model,
+            progress=progress,
+        )
+        summary = result.summary
+        rows.append({"outputs": outputs} | {key: summary[key] for key in ("hit_tokens", "token_hit_ratio")})
+    return rows

@@ -265,8 +265,9 @@ def _take_cpu(extra: dict[str, Any], found: VllmConfig) -> None:
         found.taken.append(("offload_prompt_only", "false", "decoded chunks are stored too"))
     found.tiers.append(Tier("cpu", capacity=capacity, **rules))
     for secondary in extra.pop("secondary_tiers", None) or []:
-        name = str(secondary.get("type", secondary.get("name", "fs")))
-        found.tiers.append(Tier(name, capacity=_UNLIMITED_BLOCKS))
+        name = str(secondary.get("type", "fs")) if isinstance(secondary, dict) else str(secondary)
+        policy = "obj" if name == "obj" else "fs"
+        found.tiers.append(Tier(name, capacity=_UNLIMITED_BLOCKS, policy=policy, chunk_blocks=chunk))
         found.taken.append(("secondary_tiers", name, f"tier {name} without a limit"))
     found.ignored += [(key, str(value)) for key, value in extra.items()]
 

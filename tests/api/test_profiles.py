@@ -13,7 +13,8 @@ GPU = kv.Tier("gpu", capacity=9)
 
 
 def trace(paths: list[list[int]], *, block_tokens: int = 16) -> kv.Trace:
-    rows = pl.DataFrame({"input_tokens": [block_tokens * len(p) for p in paths], "hash_ids": paths})
+    lengths = [block_tokens * len(path) for path in paths]
+    rows = pl.DataFrame({"input_tokens": lengths, "output_tokens": [1] * len(paths), "hash_ids": paths})
     return kv.read_trace(rows, block_tokens=block_tokens)
 
 
@@ -69,12 +70,10 @@ def test_trace_blocks_are_refined_to_engine_blocks() -> None:
 
 def test_rules_of_the_engine_are_not_the_users() -> None:
     small = trace([[1, 2, 3]])
-    for wrong, message in [
-        ({"mode": "object"}, "mode does not go with"),
-        ({"last_token": True}, "last_token does not go with"),
-    ]:
-        with pytest.raises(kv.ConfigError, match=message):
-            kv.replay(small, [GPU], profile="vllm@0.33", **wrong)
+    with pytest.raises(kv.ConfigError, match="mode does not go with"):
+        kv.replay(small, [GPU], profile="vllm@0.33", mode="object")
+    with pytest.raises(kv.ConfigError, match="last_token does not go with"):
+        kv.replay(small, [GPU], profile="vllm@0.33", last_token=True)
     with pytest.raises(kv.ConfigError, match="fill of tier gpu is fixed by the profile"):
         kv.replay(small, [kv.Tier("gpu", capacity=9, fill="victim")], profile="vllm@0.33")
     with pytest.raises(kv.ConfigError, match="profile_options without a profile"):
@@ -84,7 +83,19 @@ def test_rules_of_the_engine_are_not_the_users() -> None:
     with pytest.raises(kv.ConfigError, match="is no text, number or truth value"):
         kv.replay(small, [GPU], profile="vllm@0.33", profile_options={"block_size": [16]})
     with pytest.raises(kv.ConfigError, match="has no tier"):
-        kv.replay(small, [kv.Tier("hbm", capacity=9)], profile="vllm@0.33")
+        kv.replay(small, [GPU, kv.Tier("hbm", capacity=9)], profile="sglang@0.5")
+
+
+def test_a_trace_that_a_profile_cannot_serve_is_refused() -> None:
+    rows = pl.DataFrame({"input_tokens": [32, 32], "output_tokens": [5, None], "hash_ids": [[1, 2], [1, 2]]})
+    unknown = kv.read_trace(rows, block_tokens=16)
+    with pytest.raises(kv.ConfigError, match="1 of 2 requests state no output length") as error:
+        kv.replay(unknown, [GPU], profile="vllm@0.33")
+    assert "outputs=none" in error.value.hint
+    result = kv.replay(unknown, [GPU], profile="vllm@0.33", profile_options={"outputs": "none"})
+    assert result.summary["hit_tokens"] == 16
+    with pytest.raises(kv.ConfigError, match="engine blocks of 16 tokens do not fit trace blocks of 24"):
+        kv.replay(trace([[1, 2]], block_tokens=24), [GPU], profile="vllm@0.33")
 
 
 def test_a_sweep_takes_profiles(chats: kv.Trace) -> None:
@@ -107,7 +118,7 @@ def test_an_analysis_takes_a_profile(chats: kv.Trace) -> None:
 
 def test_requests_that_two_releases_serve_differently_are_counted() -> None:
     documents = [[100 * d + b for b in range(5)] for d in (1, 2, 3)]
-    uneven = pl.DataFrame({"input_tokens": [84] * 9, "hash_ids": documents * 3})
+    uneven = pl.DataFrame({"input_tokens": [84] * 9, "output_tokens": [1] * 9, "hash_ids": documents * 3})
     read = kv.read_trace(uneven, block_tokens=16)
     tier = kv.Tier("gpu", capacity=17)
     new, old = (
@@ -122,3 +133,20 @@ def test_requests_that_two_releases_serve_differently_are_counted() -> None:
         "only_b_tokens": 0,
         "first": None,
     }
+
+
+def test_listed_outputs_bound_the_hits_from_above() -> None:
+    rows = pl.DataFrame(
+        {
+            "input_tokens": [32, 80, 80],
+            "output_tokens": [33, 1, 1],
+            "hash_ids": [[1, 2], [1, 2, 7, 8, 9], [1, 2, 7, 8, 9]],
+            "output_hash_ids": [[7, 8], [], []],
+        }
+    )
+    read = kv.read_trace(rows, block_tokens=16)
+    tier = kv.Tier("gpu", capacity=100)
+    bounds = engines.output_bounds(read, [tier], profile="vllm@0.33")
+    # The second request finds its first two blocks, and the two decoded ones where they are known.
+    assert [(row["outputs"], row["hit_tokens"]) for row in bounds] == [("private", 96), ("listed", 128)]
+    assert engines.output_bounds(trace([[1, 2]]), [tier], profile="vllm@0.33") == []

@@ -52,7 +52,7 @@ def test_a_transfer_config_names_the_cpu_tier() -> None:
     )
     assert tiers(text) == [
         ("cpu", "1073741824 B", "arc", "store_threshold(2, tracker=500)", 4),
-        ("fs", 2**40, "lru", "always", 1),
+        ("fs", 2**40, "fs", "always", 4),
     ]
     assert from_vllm(text).options == {"offload_decode": "true"}
     command = f"vllm serve m --kv-transfer-config '{transfer(cpu_bytes_to_use=4096, blocks_per_chunk=8)}'"

@@ -10,6 +10,7 @@ from kvreplay import display
 from kvreplay.cli import console, interrupt, options as o
 
 if TYPE_CHECKING:
+    from kvreplay.calls import ProgressHook
     from kvreplay.results import ReplayResult
     from kvreplay.trace import Trace
 
@@ -79,6 +80,7 @@ def command(
         window=window,
         progress=progress,
     )
+    bounds = _bounds(trace, choice, kv_bytes_per_token, progress)
     compared = _compared(result, trace, policy, given)
     for target, kind in ((requests_out, "requests"), (events_out, "events")):
         if target is not None:
@@ -93,12 +95,26 @@ def command(
         "windows": result.windows.to_dicts() if window is not None else [],
         "groups": result.groups.to_dicts() if group_by else [],
         "summary": result.summary,
+        "output_bounds": bounds,
         "warnings": result.warnings,
     }
     if json:
         console.put_json(document)
     else:
         console.put(_text(document, console.width()))
+
+
+def _bounds(
+    trace: Trace, choice: o.ProfileChoice, model: object, progress: ProgressHook | None
+) -> list[dict[str, Any]]:
+    """Hits with private and with listed output blocks, where a profile did not settle it."""
+    if choice.profile is None or "outputs" in choice.options:
+        return []
+    from kvreplay.engines import output_bounds
+
+    return output_bounds(
+        trace, choice.tiers, profile=choice.profile, options=choice.options, model=model, progress=progress
+    )
 
 
 def _compared(
@@ -155,6 +171,13 @@ def _text(document: dict[str, Any], width: int) -> str:
         [name, _value(name, value)] for name, value in document["summary"].items()
     ]
     parts.append(section("Together", rows, width))
+    if document["output_bounds"]:
+        rows = [["decoded blocks", "hit tokens", "serves"]]
+        rows += [
+            [row["outputs"], display.tokens(row["hit_tokens"]), display.percent(row["token_hit_ratio"])]
+            for row in document["output_bounds"]
+        ]
+        parts.append(section("Bounds: private (lower), listed (upper)", rows, width))
     if document["policies"]:
         parts.append(section("One cache by policy", policy_rows(document["policies"]), width))
     for name, title in (("groups", "By group"), ("windows", "By window of time")):

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kvreplay import _core, memory
+from kvreplay.engines import profiled
 from kvreplay.errors import ConfigError
 from kvreplay.points import curve_rows, log_spaced
-from kvreplay.engines import profiled
 from kvreplay.replaying import resolve_tiers
 from kvreplay.report import verdict, warnings
 from kvreplay.splits import Split

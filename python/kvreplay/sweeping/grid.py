@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from kvreplay.errors import ConfigError, unknown
 from kvreplay.engines import check_tiers, option_texts
+from kvreplay.errors import ConfigError, unknown
 from kvreplay.replaying import Tier, check_generic, check_rules, resolve_tiers
 
 if TYPE_CHECKING:

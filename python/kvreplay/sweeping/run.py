@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from kvreplay import _core, memory
+from kvreplay.engines import Profiled, profiled
 from kvreplay.errors import ConfigError
 from kvreplay.points import ratio
-from kvreplay.engines import Profiled, profiled
 from kvreplay.sweeping import grid as grids, work
 from kvreplay.sweeping.store import Store, key_of
 from kvreplay.threads import threads

@@ -1,8 +1,8 @@
 //! A trace in the blocks of an engine.
 //!
-//! A trace block of `t` tokens is refined to (id, k), `k < t / g`, where `g` is the greatest common divisor of
-//! `t` and the engine's block size; the engine's blocks are then groups of these, named by the last one, as
-//! chunks are everywhere in this crate. Both steps work on chains, so runs stay runs.
+//! A trace block of `t` tokens is refined to (id, k), `k < t / b`, for engine blocks of `b` tokens; engine blocks
+//! larger than the trace's are groups of trace blocks named by the last one, as chunks are everywhere in this
+//! crate. Both work on chains, so runs stay runs.
 
 use super::profile::Outputs;
 use super::request::EngineRequest;
@@ -44,13 +44,24 @@ impl Grain {
     /// The trace in blocks of `block_tokens` tokens.
     ///
     /// # Errors
-    /// [`Error::Config`] when requests have blocks of different sizes, or there would be more engine blocks than
-    /// block numbers.
+    /// [`Error::Config`] when requests have blocks of different sizes, when neither block size is a multiple of the
+    /// other, or when there would be more engine blocks than block numbers.
     pub fn new(source: &Arc<Trace>, block_tokens: u32, outputs: Outputs) -> Result<Self> {
         if source.requests.block_tokens.iter().any(|&tokens| tokens != source.block_tokens) {
             return Err(Error::config(
                 "requests of this trace have blocks of different sizes",
                 "an engine has one block size: select the requests of one size first",
+            ));
+        }
+        if !source.block_tokens.is_multiple_of(block_tokens)
+            && !block_tokens.is_multiple_of(source.block_tokens)
+        {
+            return Err(Error::config(
+                format!(
+                    "engine blocks of {block_tokens} tokens do not fit trace blocks of {}",
+                    source.block_tokens
+                ),
+                "one must be a multiple of the other: set the profile option block_size, or chunk the trace anew",
             ));
         }
         let joined = if outputs == Outputs::Listed { source.joined()? } else { None };
@@ -59,8 +70,8 @@ impl Grain {
             None => (Arc::clone(source), None),
         };
         let tokens = output_tokens(source);
-        let common = gcd(base.block_tokens, block_tokens);
-        let (refine, coarsen) = (base.block_tokens / common, block_tokens / common);
+        let (refine, coarsen) =
+            ((base.block_tokens / block_tokens).max(1), (block_tokens / base.block_tokens).max(1));
         if refine == 1 && coarsen == 1 {
             let joined = full.map(|full| Joined { full, tokens });
             let trace = Arc::clone(&base);
@@ -164,10 +175,6 @@ fn regrained(base: &Trace, forest: Forest, node: Vec<Node>, block_tokens: u32) -
     let ids = IdTable::from_runs(runs, blocks, crate::trace::Bits::default(), crate::trace::Texts::default());
     let requests = Requests { node, outputs: None, block_tokens: Vec::new(), ..base.requests.clone() };
     Trace::new(forest, ids, requests, block_tokens, base.tail, base.origin.clone(), base.quality.clone())
-}
-
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

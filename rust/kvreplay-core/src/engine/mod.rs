@@ -13,6 +13,7 @@
 //! * [`Setup`] - what a model is built from.
 
 mod grain;
+mod lmcache;
 mod parts;
 mod profile;
 mod recorder;

@@ -69,13 +69,14 @@ fn blocks_make_an_engine_block_named_by_the_last() {
 }
 
 #[test]
-fn sizes_without_a_common_multiple_meet_at_their_divisor() {
-    // 24 tokens per block, engine blocks of 16: parts of 8 tokens, two per engine block.
-    let source = trace(&[(&[1, 2, 3], 72, &[]), (&[1, 4], 48, &[])], 24);
-    let grain = Grain::new(&source, 16, Outputs::None).unwrap();
-    assert_eq!(ids(&grain, 0).0, [1, 2, 2, 3]);
-    assert_eq!(ids(&grain, 1).0, [1, 4, 4]);
-    assert_eq!(grain.trace().forest.blocks(), 6);
+fn sizes_that_do_not_divide_one_another_are_refused() {
+    let source = trace(&[(&[1, 2, 3], 72, &[])], 24);
+    let Err(Error::Config { message, hint }) = Grain::new(&source, 16, Outputs::None) else {
+        panic!("taken")
+    };
+    assert_eq!(message, "engine blocks of 16 tokens do not fit trace blocks of 24");
+    assert!(hint.contains("block_size"));
+    assert!(Grain::new(&source, 48, Outputs::None).is_ok() && Grain::new(&source, 8, Outputs::None).is_ok());
 }
 
 #[test]

@@ -71,6 +71,11 @@ impl Gpu {
         request.prompt_tokens.div_ceil(u64::from(request.block_tokens)) <= self.usable_blocks
     }
 
+    /// Tokens the pool can hold.
+    pub(crate) fn tokens(&self, block_tokens: u32) -> u64 {
+        self.usable_blocks * u64::from(block_tokens)
+    }
+
     /// Blocks of the longest run found, the last prompt token always left out. Changes nothing.
     pub(crate) fn look_up(&self, request: &EngineRequest<'_>) -> u32 {
         let run = request.blocks_before_last_token().iter().take_while(|&&block| self.has(block));
@@ -104,8 +109,7 @@ impl Gpu {
 
     /// Goes on decoding until `tokens` tokens of prompt and output have KV; ends early where the pool is used up.
     pub(crate) fn decode(&mut self, request: &EngineRequest<'_>, tokens: u64, out: &mut Recorder) {
-        let room = self.usable_blocks * u64::from(request.block_tokens);
-        self.grow(request, tokens.min(room), 0, out);
+        self.grow(request, tokens.min(self.tokens(request.block_tokens)), 0, out);
     }
 
     /// Blocks before `promoted` came from a tier below.

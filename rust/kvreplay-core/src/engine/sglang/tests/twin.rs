@@ -4,6 +4,7 @@ use super::{Run, tier};
 use crate::hierarchy::EventKind;
 use crate::reference::engines::sglang::{Cache, Change, Config, Strategy as Rule, Write};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::collections::HashMap;
 
 /// Blocks from here on have no name.
@@ -101,8 +102,13 @@ fn blocks_of(requests: &[Request]) -> u32 {
     requests.iter().flat_map(|r| r.path.iter().chain(&r.decoded)).max().map_or(0, |&block| block + 1)
 }
 
+fn seeded(cases: u32) -> ProptestConfig {
+    let rng_seed = RngSeed::Fixed(0x5EED_0007);
+    ProptestConfig { cases, rng_seed, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(seeded(250))]
 
     #[test]
     fn the_radix_cache_does_what_its_twin_does(
