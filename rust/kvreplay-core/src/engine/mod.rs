@@ -21,6 +21,7 @@ mod registry;
 mod release;
 mod request;
 mod setup;
+mod sglang;
 mod vllm;
 
 pub use grain::{Grain, Paths};

@@ -76,5 +76,11 @@ pub struct ProfileInfo {
 }
 
 /// Every profile.
-pub const PROFILES: &[ProfileInfo] =
-    &[super::lmcache::LMCACHE, super::lmcache::LMCACHE_MP, super::lmcache::VLLM_LMCACHE, super::vllm::VLLM];
+pub const PROFILES: &[ProfileInfo] = &[
+    super::lmcache::LMCACHE,
+    super::lmcache::LMCACHE_MP,
+    super::lmcache::VLLM_LMCACHE,
+    super::sglang::SGLANG,
+    super::sglang::SGLANG_HICACHE,
+    super::vllm::VLLM,
+];

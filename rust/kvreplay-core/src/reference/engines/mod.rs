@@ -2,4 +2,5 @@
 
 pub(crate) mod lmcache;
 pub(crate) mod lmcache_mp;
+pub(crate) mod sglang;
 pub(crate) mod vllm;
