@@ -19,6 +19,9 @@ mod registry;
 mod release;
 mod request;
 mod setup;
+#[cfg(test)]
+pub(crate) mod steps;
+mod trtllm;
 
 pub use grain::{Grain, Paths};
 pub use profile::{Outputs, Profile};

@@ -76,4 +76,4 @@ pub struct ProfileInfo {
 }
 
 /// Every profile.
-pub const PROFILES: &[ProfileInfo] = &[];
+pub const PROFILES: &[ProfileInfo] = &[super::trtllm::INFO];

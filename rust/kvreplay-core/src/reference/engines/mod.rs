@@ -1,0 +1,5 @@
+//! Slow, obvious twins of engine models, one file each.
+
+pub(crate) mod sequence;
+pub(crate) mod trtllm_v1;
+pub(crate) mod trtllm_v2;
