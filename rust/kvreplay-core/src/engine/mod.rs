@@ -13,6 +13,7 @@
 //! * [`Setup`] - what a model is built from.
 
 mod grain;
+mod parts;
 mod profile;
 mod recorder;
 mod registry;
@@ -22,6 +23,7 @@ mod setup;
 #[cfg(test)]
 pub(crate) mod steps;
 mod trtllm;
+mod vllm;
 
 pub use grain::{Grain, Paths};
 pub use profile::{Outputs, Profile};
@@ -51,3 +53,6 @@ pub trait EngineModel: Send {
     /// The invariant that does not hold.
     fn validate(&self) -> std::result::Result<(), String>;
 }
+
+#[cfg(test)]
+mod tests;

@@ -134,16 +134,22 @@ impl Profile {
     /// # Errors
     /// [`Error::Config`] for tiers, policies or filters the engine does not have.
     pub fn build(&self, tiers: &[TierSpec], grain: &Grain) -> Result<Box<dyn EngineModel>> {
+        let trace = grain.trace();
+        self.build_for(tiers, trace.forest.blocks(), trace.block_tokens, trace.requests.arrival_us.is_some())
+    }
+
+    /// The model for `blocks` distinct blocks of `block_tokens` tokens.
+    pub(super) fn build_for(
+        &self,
+        tiers: &[TierSpec],
+        blocks: u32,
+        block_tokens: u32,
+        timed: bool,
+    ) -> Result<Box<dyn EngineModel>> {
         self.check(tiers)?;
         let options = Args::new(&self.options, self.info.options)?;
-        (self.info.build)(&Setup {
-            releases: &self.releases,
-            tiers,
-            options: &options,
-            blocks: grain.trace().forest.blocks(),
-            block_tokens: grain.trace().block_tokens,
-            timed: grain.trace().requests.arrival_us.is_some(),
-        })
+        let releases = &self.releases;
+        (self.info.build)(&Setup { releases, tiers, options: &options, blocks, block_tokens, timed })
     }
 
     fn check(&self, tiers: &[TierSpec]) -> Result<()> {

@@ -31,6 +31,8 @@ pub struct Recorder {
     chunk_blocks: Vec<u32>,
     /// Per tier, a bit per block: stored and not served since.
     unread: Vec<Vec<u64>>,
+    /// Per tier, resident units without a name: nobody can ask for them.
+    unnamed: Vec<u64>,
     events: Events,
     rows: Vec<Row>,
     stranded_blocks: u32,
@@ -45,6 +47,7 @@ impl Recorder {
             counters: vec![Counters::default(); tiers.len()],
             chunk_blocks: tiers.iter().map(|tier| tier.chunk_blocks.max(1)).collect(),
             unread: tiers.iter().map(|_| vec![0; (blocks as usize).div_ceil(64)]).collect(),
+            unnamed: vec![0; tiers.len()],
             events: Events::new(events),
             rows: vec![Row::default(); tiers.len()],
             stranded_blocks: 0,
@@ -89,6 +92,18 @@ impl Recorder {
 
     /// A unit is stored.
     pub fn insert(&mut self, tier: usize, unit: u32, cause: Cause) {
+        self.count_insert(tier, cause);
+        self.unread[tier][unit as usize / 64] |= 1 << (unit % 64);
+        self.log(tier, EventKind::Insert, unit);
+    }
+
+    /// A unit that the trace does not name is stored: it takes room and is counted, but has no event.
+    pub fn insert_unnamed(&mut self, tier: usize, cause: Cause) {
+        self.count_insert(tier, cause);
+        self.unnamed[tier] += 1;
+    }
+
+    fn count_insert(&mut self, tier: usize, cause: Cause) {
         let counters = &mut self.counters[tier];
         counters.offered += 1;
         counters.admitted += 1;
@@ -99,8 +114,6 @@ impl Recorder {
         }
         counters.resident += 1;
         counters.peak = counters.peak.max(counters.resident);
-        self.unread[tier][unit as usize / 64] |= 1 << (unit % 64);
-        self.log(tier, EventKind::Insert, unit);
     }
 
     /// A unit is evicted (or dropped for another reason).
@@ -108,6 +121,15 @@ impl Recorder {
         self.counters[tier].evicted += 1;
         self.depart(tier, unit);
         self.log(tier, EventKind::Evict, unit);
+    }
+
+    /// A unit that the trace does not name is evicted.
+    pub fn evict_unnamed(&mut self, tier: usize) {
+        let counters = &mut self.counters[tier];
+        counters.evicted += 1;
+        counters.resident -= 1;
+        counters.dead_on_arrival += 1;
+        self.unnamed[tier] -= 1;
     }
 
     /// A unit leaves an exclusive tier because this tier served it.
@@ -129,6 +151,12 @@ impl Recorder {
         self.counters[tier].offered += 1;
         self.counters[tier].rejected_filter += 1;
         self.log(tier, EventKind::Reject, unit);
+    }
+
+    /// The filter refuses a unit that the trace does not name.
+    pub fn reject_unnamed(&mut self, tier: usize) {
+        self.counters[tier].offered += 1;
+        self.counters[tier].rejected_filter += 1;
     }
 
     /// `units` absent units find no room.
@@ -169,11 +197,12 @@ impl Recorder {
     /// The events, and the counters in blocks; `content` lists the units resident at the end, per tier.
     #[must_use]
     pub fn finish(self, content: &[Vec<u32>]) -> (Events, Vec<Counters>) {
-        let tiers = self.counters.into_iter().zip(&self.unread).zip(content).zip(&self.chunk_blocks);
+        let tiers = self.counters.into_iter().zip(&self.unread).zip(content).zip(&self.unnamed);
         let counters = tiers
-            .map(|(((mut counters, unread), content), &chunk_blocks)| {
+            .zip(&self.chunk_blocks)
+            .map(|((((mut counters, unread), content), unnamed), &chunk_blocks)| {
                 let is_unread = |unit: &&u32| unread[**unit as usize / 64] >> (**unit % 64) & 1 == 1;
-                counters.unread_at_end = content.iter().filter(is_unread).count() as u64;
+                counters.unread_at_end = content.iter().filter(is_unread).count() as u64 + unnamed;
                 counters.scaled(u64::from(chunk_blocks))
             })
             .collect();

@@ -21,11 +21,8 @@ const fn role(name: &'static str, doc: &'static str) -> Role {
     Role { name, doc, policies: POLICY, admissions: &[], chunks: false }
 }
 
-const POLICY: &[super::Choice] = &[super::Choice {
-    name: "lru",
-    doc: "priorities, oldest release first in each",
-    parameters: &[],
-}];
+const POLICY: &[super::Choice] =
+    &[super::Choice { name: "lru", doc: "priorities, oldest release first in each", parameters: &[] }];
 
 pub(super) const INFO: ProfileInfo = ProfileInfo {
     name: "trtllm",
@@ -71,5 +68,7 @@ fn build(setup: &Setup<'_>) -> Result<Box<dyn EngineModel>> {
     Ok(Box::new(v1::V1::new(options, [capacities[0], host], setup.blocks)))
 }
 
+#[cfg(test)]
+mod differential;
 #[cfg(test)]
 mod tests;

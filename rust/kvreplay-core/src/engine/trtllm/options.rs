@@ -30,7 +30,11 @@ pub(super) const PARAMS: &[Param] = &[
         default: "back",
         doc: "where a host slot emptied by a hit queues: back (code), front (pull request 18868)",
     },
-    Param { name: "partial_reuse", default: "true", doc: "enable_partial_reuse: leading tokens of a block count" },
+    Param {
+        name: "partial_reuse",
+        default: "true",
+        doc: "enable_partial_reuse: leading tokens of a block count",
+    },
     Param {
         name: "copy_on_partial_reuse",
         default: "true",

@@ -136,11 +136,7 @@ fn v2() -> Vec<Rule> {
             "a page is on one level at a time: brought up it leaves the lower level (the shadow copies of pull request \
              15828 were not merged)",
         ),
-        rule(
-            "descendants",
-            V2,
-            "when a page is lost, the pages below it are lost too, on all levels",
-        ),
+        rule("descendants", V2, "when a page is lost, the pages below it are lost too, on all levels"),
         rule(
             "release",
             V2,

@@ -4,6 +4,8 @@
 //! (`swapMemoryPoolBlockOffset`). Free blocks lie in one FIFO per level and priority; blocks that were never
 //! used are the front of the default priority's queue, so a count stands for them.
 
+use crate::engine::parts::Links;
+use crate::engine::{Cause, Recorder};
 use crate::policy::parts::NONE;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +14,7 @@ use std::collections::BinaryHeap;
 pub(super) const DEFAULT_PRIORITY: u8 = 35;
 /// The highest priority.
 pub(super) const MAX_PRIORITY: u8 = 100;
-const QUEUES: usize = MAX_PRIORITY as usize + 1;
+const QUEUES: u32 = MAX_PRIORITY as u32 + 1;
 
 /// Priority and duration given to a block when it is claimed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,8 +51,6 @@ pub(super) struct Block {
     /// Next block with the same lead, newest first.
     pub(super) next_lead: u32,
     pub(super) previous_lead: u32,
-    next: u32,
-    previous: u32,
     /// Which release its expiry belongs to.
     stamp: u64,
 }
@@ -74,15 +74,32 @@ impl Block {
             previous_sibling: NONE,
             next_lead: NONE,
             previous_lead: NONE,
-            next: NONE,
-            previous: NONE,
             stamp: 0,
         }
     }
 
-    /// The unit the recorder knows it by.
+    /// The unit the recorder knows it by; [`NONE`] for one that has no name.
     pub(super) fn unit(&self) -> u32 {
-        if self.name == NONE { self.lead } else { self.name }
+        let whole_lead = self.name == NONE && self.lead_tokens == self.tokens;
+        if whole_lead { self.lead } else { self.name }
+    }
+
+    /// Tells the recorder that a level has the block now.
+    pub(super) fn record_insert(&self, level: usize, cause: Cause, out: &mut Recorder) {
+        match self.unit() {
+            _ if !self.counted => {}
+            NONE => out.insert_unnamed(level, cause),
+            unit => out.insert(level, unit, cause),
+        }
+    }
+
+    /// Tells the recorder that a level lost the block.
+    pub(super) fn record_evict(&self, level: usize, out: &mut Recorder) {
+        match self.unit() {
+            _ if !self.counted => {}
+            NONE => out.evict_unnamed(level),
+            unit => out.evict(level, unit),
+        }
     }
 }
 
@@ -91,16 +108,8 @@ struct Level {
     /// Blocks never used.
     fresh: u32,
     free: u32,
-    /// Front and back per priority.
-    ends: Vec<(u32, u32)>,
     /// Priorities with queued blocks.
     filled: u128,
-}
-
-impl Level {
-    fn new(capacity: u32) -> Self {
-        Self { fresh: capacity, free: capacity, ends: vec![(NONE, NONE); QUEUES], filled: 0 }
-    }
 }
 
 /// All blocks of all levels.
@@ -108,6 +117,8 @@ impl Level {
 pub(super) struct Slots {
     pub(super) blocks: Vec<Block>,
     levels: Vec<Level>,
+    /// A queue per level and priority, then a node per block.
+    queues: Links,
     /// Expiry, release and block; entries whose block was released again or claimed are stale.
     expiring: BinaryHeap<Reverse<(i64, u64, u32)>>,
     releases: u64,
@@ -116,13 +127,19 @@ pub(super) struct Slots {
 impl Slots {
     /// Levels with so many blocks never used, the GPU's first.
     pub(super) fn new(fresh: &[u32]) -> Self {
-        let levels = fresh.iter().map(|&fresh| Level::new(fresh)).collect();
-        Self { blocks: Vec::new(), levels, expiring: BinaryHeap::new(), releases: 0 }
+        Self {
+            blocks: Vec::new(),
+            levels: fresh.iter().map(|&fresh| Level { fresh, free: fresh, filled: 0 }).collect(),
+            queues: Links::new(fresh.len() as u32 * QUEUES, 0),
+            expiring: BinaryHeap::new(),
+            releases: 0,
+        }
     }
 
     /// A block that is in no queue.
     pub(super) fn make(&mut self, level: usize) -> u32 {
         self.blocks.push(Block::fresh(level as u8));
+        self.queues.add();
         self.blocks.len() as u32 - 1
     }
 
@@ -140,7 +157,8 @@ impl Slots {
             queues.free -= 1;
             return Some(self.make(level));
         }
-        let block = (queues.filled != 0).then(|| queues.ends[lowest as usize].0)?;
+        let queue = (queues.filled != 0).then(|| level as u32 * QUEUES + lowest)?;
+        let block = self.queues.oldest(queue).map(|node| self.block(node))?;
         self.unlink(block);
         Some(block)
     }
@@ -195,54 +213,48 @@ impl Slots {
 
     /// Puts a block into the queue of its level and priority.
     pub(super) fn link(&mut self, block: u32, to_front: bool) {
-        let at = &mut self.blocks[block as usize];
-        let (level, priority) = (at.level as usize, at.priority as usize);
-        let queues = &mut self.levels[level];
-        let (front, back) = queues.ends[priority];
-        at.queued = true;
-        (at.previous, at.next) = if to_front { (NONE, front) } else { (back, NONE) };
-        let neighbour = if to_front { front } else { back };
-        queues.ends[priority] = match (neighbour, to_front) {
-            (NONE, _) => (block, block),
-            (_, true) => (block, back),
-            (_, false) => (front, block),
-        };
-        queues.filled |= 1 << priority;
-        queues.free += 1;
-        if neighbour != NONE {
-            let neighbour = &mut self.blocks[neighbour as usize];
-            *(if to_front { &mut neighbour.previous } else { &mut neighbour.next }) = block;
-        }
+        let (queue, node) = (self.queue(block), self.node(block));
+        let at = if to_front { self.queues.next(queue) } else { queue };
+        self.queues.insert_before(at, node);
+        let block = &mut self.blocks[block as usize];
+        block.queued = true;
+        let level = &mut self.levels[block.level as usize];
+        level.filled |= 1 << block.priority;
+        level.free += 1;
     }
 
     /// Takes a block out of its queue.
     pub(super) fn unlink(&mut self, block: u32) {
-        let at = &mut self.blocks[block as usize];
-        let (level, priority) = (at.level as usize, at.priority as usize);
-        let (previous, next) = (at.previous, at.next);
-        at.queued = false;
-        let ends = &mut self.levels[level].ends[priority];
-        match previous {
-            NONE => ends.0 = next,
-            _ => self.blocks[previous as usize].next = next,
+        let (queue, node) = (self.queue(block), self.node(block));
+        self.queues.remove(node);
+        let block = &mut self.blocks[block as usize];
+        block.queued = false;
+        let level = &mut self.levels[block.level as usize];
+        level.free -= 1;
+        if self.queues.is_alone(queue) {
+            level.filled &= !(1 << block.priority);
         }
-        match next {
-            NONE => ends.1 = previous,
-            _ => self.blocks[next as usize].previous = previous,
-        }
-        self.levels[level].free -= 1;
-        if self.levels[level].ends[priority].0 == NONE {
-            self.levels[level].filled &= !(1 << priority);
-        }
+    }
+
+    fn queue(&self, block: u32) -> u32 {
+        let block = &self.blocks[block as usize];
+        u32::from(block.level) * QUEUES + u32::from(block.priority)
+    }
+
+    fn node(&self, block: u32) -> u32 {
+        self.levels.len() as u32 * QUEUES + block
+    }
+
+    fn block(&self, node: u32) -> u32 {
+        node - self.levels.len() as u32 * QUEUES
     }
 
     /// Queued blocks of a level, the last to be taken first. Blocks never used are left out.
     pub(super) fn from_last(&self, level: usize) -> impl Iterator<Item = u32> + '_ {
-        let backs = self.levels[level].ends.iter().rev().map(|&(_, back)| back);
-        backs.flat_map(move |back| {
-            let some = |block: u32| (block != NONE).then_some(block);
-            std::iter::successors(some(back), move |&block| some(self.blocks[block as usize].previous))
-        })
+        let queues = level as u32 * QUEUES..(level as u32 + 1) * QUEUES;
+        let mut blocks: Vec<u32> = queues.flat_map(|queue| self.queues.iter(queue)).collect();
+        blocks.reverse();
+        blocks.into_iter().map(|node| self.block(node))
     }
 
     /// Checks links and counts: so many blocks of each level are free or reusable.
@@ -252,7 +264,9 @@ impl Slots {
             let found = queued + self.levels[level].fresh;
             if found != self.levels[level].free || found != wanted {
                 let counted = self.levels[level].free;
-                return Err(format!("level {level}: {found} free blocks, counted {counted}, wanted {wanted}"));
+                return Err(format!(
+                    "level {level}: {found} free blocks, counted {counted}, wanted {wanted}"
+                ));
             }
             for block in self.from_last(level) {
                 let at = &self.blocks[block as usize];

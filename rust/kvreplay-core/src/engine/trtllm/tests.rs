@@ -110,10 +110,10 @@ fn decoded_tokens_fill_the_prompts_last_block() {
 #[test]
 fn a_hit_on_the_host_can_lose_its_own_continuation() {
     let first = "0+0: evict gpu 2, insert cpu 2, evict gpu 1, insert cpu 1, insert gpu 3, insert gpu 4";
-    let up = "0+4: hit cpu 1, evict gpu 4, insert cpu 4, evict cpu 2, move cpu 1, insert gpu 1, ";
+    let up = "0+4: hit cpu 1, evict cpu 2, evict gpu 4, insert cpu 4, move cpu 1, insert gpu 1, ";
     for (slot, down, host) in [
         // The emptied slot waits behind block 4, so block 4 goes: the host holds one block less.
-        ("back", "evict gpu 3, insert cpu 3, evict cpu 4, insert gpu 2", &[3][..]),
+        ("back", "evict cpu 4, evict gpu 3, insert cpu 3, insert gpu 2", &[3][..]),
         ("front", "evict gpu 3, insert cpu 3, insert gpu 2", &[3, 4]),
     ] {
         let mut steps = steps(V1, &[2, 2], &[("emptied_slot", slot)]);
@@ -141,7 +141,8 @@ fn a_low_priority_is_not_offloaded() {
     assert_eq!(second(&[]), offloads);
     assert_eq!(second(&[("secondary_offload_min_priority", "36")]), drops);
     // Host slots never used queue at priority 35, behind a block of priority 30: one slot is never filled.
-    let wasteful = "0+0: evict gpu 2, insert cpu 2, evict gpu 1, insert cpu 1, evict cpu 2, insert gpu 3, insert gpu 4";
+    let wasteful =
+        "0+0: evict gpu 2, insert cpu 2, evict cpu 2, evict gpu 1, insert cpu 1, insert gpu 3, insert gpu 4";
     assert_eq!(second(&[("priority", "30")]), wasteful);
     assert_eq!(second(&[("priority", "30"), ("secondary_offload_min_priority", "35")]), drops);
     assert_eq!(second(&[("priority", "29")]), drops);

@@ -4,7 +4,7 @@
 //! trace names these, but not where two blocks of different names begin to differ.
 
 use super::slots::{Block, Slots};
-use crate::engine::Recorder;
+use crate::engine::{Cause, Recorder};
 use crate::policy::parts::NONE;
 
 /// What is stored in a block at the end of a request.
@@ -17,6 +17,8 @@ pub(super) struct Key {
     pub(super) lead_tokens: u32,
     /// Tokens in all.
     pub(super) tokens: u32,
+    /// Whether these fill the block.
+    pub(super) full: bool,
 }
 
 /// A block found for the tokens of a prompt.
@@ -92,7 +94,7 @@ impl Tree {
     pub(super) fn exact(&self, slots: &Slots, key: &Key) -> u32 {
         match key {
             Key { name: NONE, lead: NONE, .. } => NONE,
-            Key { name: NONE, lead, lead_tokens, tokens } if lead_tokens == tokens => {
+            Key { name: NONE, lead, lead_tokens, tokens, .. } if lead_tokens == tokens => {
                 self.exact_part(slots, *lead, *tokens)
             }
             Key { name: NONE, .. } => NONE,
@@ -114,8 +116,15 @@ impl Tree {
         std::iter::successors(first, move |&block| some(slots.blocks[block as usize].next_lead))
     }
 
-    /// Hangs a block below its parent ([`NONE`] = the root); says whether the recorder is to count it.
-    pub(super) fn insert(&mut self, slots: &mut Slots, block: u32, parent: u32, key: &Key) -> bool {
+    /// Hangs a block below its parent ([`NONE`] = the root), on the GPU.
+    pub(super) fn insert(
+        &mut self,
+        slots: &mut Slots,
+        block: u32,
+        parent: u32,
+        key: &Key,
+        out: &mut Recorder,
+    ) {
         let sibling = if parent == NONE { NONE } else { slots.blocks[parent as usize].first_child };
         if sibling != NONE {
             slots.blocks[sibling as usize].previous_sibling = block;
@@ -138,17 +147,17 @@ impl Tree {
         if key.name != NONE {
             self.full[key.name as usize] = block;
         }
-        self.count(at, block)
+        self.count(at, block, key.full);
+        at.record_insert(0, Cause::Compute, out);
     }
 
-    /// A name is counted once, and only for content that has no private tail.
-    fn count(&mut self, at: &mut Block, block: u32) -> bool {
-        let named = at.name != NONE || (at.lead != NONE && at.lead_tokens == at.tokens);
-        at.counted = named && self.counted[at.unit() as usize] == NONE;
-        if at.counted {
-            self.counted[at.unit() as usize] = block;
+    /// A name is counted once; of blocks without one the full ones are.
+    fn count(&mut self, at: &mut Block, block: u32, full: bool) {
+        let unit = at.unit();
+        at.counted = if unit == NONE { full } else { self.counted[unit as usize] == NONE };
+        if at.counted && unit != NONE {
+            self.counted[unit as usize] = block;
         }
-        at.counted
     }
 
     /// Takes a block and all that hangs below it out of the tree, deepest first.
@@ -169,9 +178,7 @@ impl Tree {
         }
         for &block in order.iter().rev() {
             let at = &slots.blocks[block as usize];
-            if at.counted {
-                out.evict(at.level as usize, at.unit());
-            }
+            at.record_evict(at.level as usize, out);
             self.remove(slots, block);
         }
         self.detached = order;
@@ -210,7 +217,7 @@ impl Tree {
         if at.name != NONE {
             self.full[at.name as usize] = NONE;
         }
-        if at.counted {
+        if at.counted && at.unit() != NONE {
             self.counted[at.unit() as usize] = NONE;
         }
         let at = &mut slots.blocks[block as usize];

@@ -1,7 +1,7 @@
 //! The V1 manager (C++ `WindowBlockManager`), one request at a time.
 
 use super::options::{EmptiedSlot, Options};
-use super::slots::{DEFAULT_PRIORITY, Retention, Slots};
+use super::slots::{Block, DEFAULT_PRIORITY, Retention, Slots};
 use super::tree::{Found, Key, Tree};
 use crate::engine::{Cause, EngineModel, EngineRequest, Recorder};
 use crate::policy::parts::NONE;
@@ -61,7 +61,7 @@ impl V1 {
     fn record_hit(&self, block: u32, blocks: u32, tokens: u32, out: &mut Recorder) {
         let at = &self.slots.blocks[block as usize];
         let unit = [at.unit()];
-        let units = if at.counted { &unit[..] } else { &[] };
+        let units = if at.counted && unit[0] != NONE { &unit[..] } else { &[] };
         out.serve(at.level as usize, units, blocks, u64::from(tokens));
     }
 
@@ -72,9 +72,7 @@ impl V1 {
             let same = Retention { priority: Some(at.priority), duration_us: at.duration_us };
             return self.allocate(same, out);
         }
-        if at.counted {
-            out.evict(at.level as usize, at.unit());
-        }
+        at.record_evict(at.level as usize, out);
         self.tree.remove(&mut self.slots, block);
         self.slots.claim(block, retention);
         self.onboard(block, out);
@@ -109,10 +107,10 @@ impl V1 {
         let offloads = at.tokens > 0 && at.priority >= self.options.secondary_offload_min_priority;
         let lower = if offloads { self.slots.pop(HOST) } else { None };
         let block = lower.unwrap_or(victim);
+        self.tree.detach(&mut self.slots, block, out);
         if lower.is_some() {
             self.offload(victim, out);
         }
-        self.tree.detach(&mut self.slots, block, out);
         let at = &mut self.slots.blocks[block as usize];
         (at.level, at.tokens) = (GPU as u8, 0);
         let priority = Some(retention.priority.unwrap_or(DEFAULT_PRIORITY));
@@ -124,10 +122,8 @@ impl V1 {
     fn offload(&mut self, victim: u32, out: &mut Recorder) {
         let at = &mut self.slots.blocks[victim as usize];
         (at.level, at.duration_us) = (HOST as u8, 0);
-        if at.counted {
-            out.evict(GPU, at.unit());
-            out.insert(HOST, at.unit(), Cause::Demotion);
-        }
+        at.record_evict(GPU, out);
+        at.record_insert(HOST, Cause::Demotion, out);
         self.slots.release(victim, false, self.now_us);
     }
 
@@ -141,9 +137,7 @@ impl V1 {
             self.slots.blocks[block as usize].tokens = key.tokens;
             parent = if found == NONE {
                 matching = false;
-                if self.tree.insert(&mut self.slots, block, parent, &key) {
-                    out.insert(GPU, self.slots.blocks[block as usize].unit(), Cause::Compute);
-                }
+                self.tree.insert(&mut self.slots, block, parent, &key, out);
                 block
             } else {
                 found
@@ -160,9 +154,9 @@ fn key(request: &EngineRequest<'_>, at: u64) -> Key {
     let listed = request.listed.get(at as usize).copied().unwrap_or(NONE);
     let name = if tokens == size { request.name_of(at).unwrap_or(NONE) } else { NONE };
     // A block the prompt fills is known by its name alone.
-    let (lead, lead_tokens) =
-        if prompt_tokens == 0 || prompt_tokens == size || listed == NONE { (NONE, 0) } else { (listed, prompt_tokens as u32) };
-    Key { name, lead, lead_tokens, tokens: tokens as u32 }
+    let known = prompt_tokens > 0 && prompt_tokens < size && listed != NONE;
+    let (lead, lead_tokens) = if known { (listed, prompt_tokens as u32) } else { (NONE, 0) };
+    Key { name, lead, lead_tokens, tokens: tokens as u32, full: tokens == size }
 }
 
 impl EngineModel for V1 {
@@ -189,9 +183,8 @@ impl EngineModel for V1 {
     }
 
     fn content(&self, tier: usize) -> Vec<u32> {
-        let counted = |&block: &u32| self.slots.blocks[block as usize].counted;
-        let unit = |block: u32| self.slots.blocks[block as usize].unit();
-        self.slots.from_last(tier).filter(counted).map(unit).collect()
+        let counted = self.slots.from_last(tier).map(|block| &self.slots.blocks[block as usize]);
+        counted.filter(|at| at.counted && at.unit() != NONE).map(Block::unit).collect()
     }
 
     fn validate(&self) -> Result<(), String> {

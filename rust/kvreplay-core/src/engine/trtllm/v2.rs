@@ -120,10 +120,8 @@ impl V2 {
         let from = std::mem::replace(&mut block.level, to as u8) as usize;
         self.used[from] -= 1;
         self.used[to] += 1;
-        if block.counted {
-            out.evict(from, block.name);
-            out.insert(to, block.name, Cause::Demotion);
-        }
+        block.record_evict(from, out);
+        block.record_insert(to, Cause::Demotion, out);
         self.slots.link(page, false);
     }
 
@@ -156,10 +154,9 @@ impl V2 {
             let there = if matching && name != NONE { self.tree.full(name) } else { NONE };
             if there == NONE {
                 matching = false;
-                let key = Key { name, lead: NONE, lead_tokens: 0, tokens: request.block_tokens };
-                if self.tree.insert(&mut self.slots, page, parent, &key) {
-                    out.insert(GPU, name, Cause::Compute);
-                }
+                let tokens = request.block_tokens;
+                let key = Key { name, lead: NONE, lead_tokens: 0, tokens, full: true };
+                self.tree.insert(&mut self.slots, page, parent, &key, out);
                 parent = page;
             } else {
                 parent = there;
@@ -193,8 +190,8 @@ impl EngineModel for V2 {
     }
 
     fn content(&self, tier: usize) -> Vec<u32> {
-        let counted = |&page: &u32| self.slots.blocks[page as usize].counted;
-        self.slots.from_last(tier).filter(counted).map(|page| self.slots.blocks[page as usize].name).collect()
+        let names = self.slots.from_last(tier).map(|page| &self.slots.blocks[page as usize]);
+        names.filter(|at| at.counted && at.name != NONE).map(|at| at.name).collect()
     }
 
     fn validate(&self) -> Result<(), String> {

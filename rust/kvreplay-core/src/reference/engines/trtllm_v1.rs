@@ -91,7 +91,8 @@ impl Manager {
         keys.last_mut().unwrap().pop();
         let (mut held, mut root, mut searching) = (Vec::new(), None, true);
         for (at, key) in keys.iter().enumerate() {
-            let covered = self.options.priority_tokens == 0 || ((at * size) as u64) < self.options.priority_tokens;
+            let covered =
+                self.options.priority_tokens == 0 || ((at * size) as u64) < self.options.priority_tokens;
             let (priority, duration_us) =
                 if covered { (self.options.priority, self.options.duration_us) } else { (None, 0) };
             let found = if searching { self.find(root, key, true) } else { None };
@@ -239,14 +240,15 @@ impl Manager {
 
     fn allocate(&mut self, priority: u8, duration_us: i64) -> usize {
         let mut block = self.victim(0).unwrap();
-        let worth = !self.blocks[block].tokens.is_empty() && self.blocks[block].priority >= self.options.min_priority;
+        let worth =
+            !self.blocks[block].tokens.is_empty() && self.blocks[block].priority >= self.options.min_priority;
         if let Some(lower) = self.victim(1).filter(|_| worth) {
+            self.drop_below(lower);
             self.event("evict", block, 0);
             self.event("insert", block, 1);
             self.claim(block, None, 0);
             self.blocks[block].level = 1;
             self.release(block, false);
-            self.drop_below(lower);
             self.blocks[lower].level = 0;
             block = lower;
         } else {

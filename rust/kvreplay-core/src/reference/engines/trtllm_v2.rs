@@ -29,7 +29,12 @@ pub(crate) struct Manager {
 const TIERS: [&str; 3] = ["gpu", "cpu", "disk"];
 
 impl Manager {
-    pub(crate) fn new(capacities: Vec<usize>, priority: Option<u8>, priority_tokens: u64, decode_priority: u8) -> Self {
+    pub(crate) fn new(
+        capacities: Vec<usize>,
+        priority: Option<u8>,
+        priority_tokens: u64,
+        decode_priority: u8,
+    ) -> Self {
         Self {
             hit_tokens: vec![0; capacities.len()],
             capacities,

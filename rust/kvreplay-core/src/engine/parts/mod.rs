@@ -1,0 +1,5 @@
+//! Data structures that several engine models share.
+
+mod links;
+
+pub(crate) use links::Links;

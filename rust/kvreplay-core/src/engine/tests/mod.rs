@@ -1,0 +1,3 @@
+//! What the tests of several engines share.
+
+pub(crate) mod golden;
