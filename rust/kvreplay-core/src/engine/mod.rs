@@ -12,7 +12,10 @@
 //! * [`EngineRequest`] - one request in these blocks.
 //! * [`Setup`] - what a model is built from.
 
+#[cfg(test)]
+pub(crate) mod draws;
 mod grain;
+mod kvbm;
 mod parts;
 mod profile;
 mod recorder;

@@ -76,4 +76,4 @@ pub struct ProfileInfo {
 }
 
 /// Every profile.
-pub const PROFILES: &[ProfileInfo] = &[super::trtllm::INFO, super::vllm::VLLM];
+pub const PROFILES: &[ProfileInfo] = &[super::kvbm::INFO, super::trtllm::INFO, super::vllm::VLLM];

@@ -1,80 +1,15 @@
 //! The models against their slow twins on random small forests.
 
 use crate::engine::Release;
-use crate::engine::steps::{Step, Steps};
+use crate::engine::draws::{NAMES, SIZE, config, draw, steps_of};
+use crate::engine::steps::Steps;
 use crate::hierarchy::TierSpec;
 use crate::reference::engines::{trtllm_v1, trtllm_v2};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
-
-const SIZE: u32 = 4;
-const NAMES: u32 = 1024;
-
-/// A request drawn by its path: a walk down a tree with two children a node.
-#[derive(Debug, Clone)]
-struct Draw {
-    turns: Vec<bool>,
-    /// How many of the path's blocks are decoded.
-    decoded: usize,
-    extra: u64,
-    lists_partial: bool,
-    private_tokens: u64,
-    seconds: i64,
-}
-
-fn draw() -> impl Strategy<Value = Draw> {
-    let turns = prop::collection::vec(any::<bool>(), 0..6);
-    let flags = (any::<bool>(), 0_usize..3, 0_u64..4, 0_u64..9, 0_i64..6);
-    (turns, flags).prop_map(|(turns, (lists_partial, decoded, extra, private_tokens, seconds))| Draw {
-        decoded: decoded.min(turns.len()),
-        turns,
-        extra,
-        lists_partial,
-        private_tokens,
-        seconds,
-    })
-}
-
-/// Names are places in the tree; a partial block is named by its parent and its number of tokens.
-fn steps_of(draws: &[Draw]) -> Vec<Step> {
-    let mut now = 0;
-    let one = |draw: &Draw| {
-        now += draw.seconds;
-        let mut at = 0_u32;
-        let mut path = Vec::new();
-        for turn in &draw.turns {
-            at = at * 2 + 1 + u32::from(*turn);
-            path.push(at);
-        }
-        let decoded = if draw.extra == 0 { path.split_off(path.len() - draw.decoded) } else { Vec::new() };
-        let mut listed = path;
-        let full = listed.len() as u64 * u64::from(SIZE);
-        if draw.extra > 0 && draw.lists_partial {
-            listed.push(128 + at * 4 + draw.extra as u32);
-        }
-        let decoded_tokens = if decoded.is_empty() {
-            draw.private_tokens
-        } else {
-            decoded.len() as u64 * u64::from(SIZE) + draw.private_tokens % 4
-        };
-        Step {
-            listed,
-            prompt_tokens: full + draw.extra,
-            decoded,
-            decoded_tokens,
-            now_us: Some(now * 1_000_000),
-        }
-    };
-    draws.iter().map(one).collect()
-}
 
 fn tiers(capacities: &[usize]) -> Vec<TierSpec> {
     let names = ["gpu", "cpu", "disk"].iter().zip(capacities);
     names.map(|(name, &blocks)| TierSpec::new(name, blocks as u64)).collect()
-}
-
-fn config() -> ProptestConfig {
-    ProptestConfig { rng_seed: RngSeed::Fixed(35), ..ProptestConfig::with_cases(300) }
 }
 
 fn options_of(o: &trtllm_v1::Options) -> Vec<(&'static str, String)> {
@@ -123,7 +58,7 @@ proptest! {
         let given: Vec<(&str, &str)> = given.iter().map(|(key, value)| (*key, value.as_str())).collect();
         let mut fast = Steps::new("trtllm", Release(1, 0, 0), &given, &tiers(&o.capacities), NAMES, SIZE).unwrap();
         let mut slow = trtllm_v1::Manager::new(o);
-        for (at, step) in steps_of(&draws).iter().enumerate() {
+        for (at, step) in steps_of(&draws, true).iter().enumerate() {
             let done = fast.run(step);
             slow.serve(&step.request(at, SIZE));
             prop_assert_eq!(&done.hit_tokens, &slow.hit_tokens, "request {}", at);
@@ -148,7 +83,7 @@ proptest! {
         let priority = Some(o.priority.unwrap_or(35));
         let mut slow =
             trtllm_v2::Manager::new(capacities.clone(), priority, o.priority_tokens, o.decode_priority);
-        for (at, step) in steps_of(&draws).iter().enumerate() {
+        for (at, step) in steps_of(&draws, true).iter().enumerate() {
             let done = fast.run(step);
             slow.serve(&step.request(at, SIZE));
             prop_assert_eq!(&done.hit_tokens, &slow.hit_tokens, "request {}", at);

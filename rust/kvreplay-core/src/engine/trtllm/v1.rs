@@ -129,9 +129,11 @@ impl V1 {
 
     /// Puts the blocks of the finished request into the tree, those after the first that is not there yet.
     fn store(&mut self, request: &EngineRequest<'_>, out: &mut Recorder) {
-        let (mut parent, mut matching) = (NONE, true);
+        let (mut parent, mut matching, mut known) = (NONE, true, true);
         for at in 0..self.held.len() {
-            let key = key(request, at as u64);
+            let key = key(request, at as u64, known);
+            // A name says nothing behind a block that has none.
+            known &= key.name != NONE;
             let found = if matching { self.tree.exact(&self.slots, &key) } else { NONE };
             let block = self.held[at];
             self.slots.blocks[block as usize].tokens = key.tokens;
@@ -146,16 +148,16 @@ impl V1 {
     }
 }
 
-/// What block number `at` of the finished sequence holds.
-fn key(request: &EngineRequest<'_>, at: u64) -> Key {
+/// What block number `at` of the finished sequence holds; names count if all blocks before are `known`.
+fn key(request: &EngineRequest<'_>, at: u64, known: bool) -> Key {
     let size = u64::from(request.block_tokens);
     let tokens = size.min(request.total_tokens() - at * size);
     let prompt_tokens = request.prompt_tokens.saturating_sub(at * size).min(size);
     let listed = request.listed.get(at as usize).copied().unwrap_or(NONE);
-    let name = if tokens == size { request.name_of(at).unwrap_or(NONE) } else { NONE };
+    let name = if known && tokens == size { request.name_of(at).unwrap_or(NONE) } else { NONE };
     // A block the prompt fills is known by its name alone.
-    let known = prompt_tokens > 0 && prompt_tokens < size && listed != NONE;
-    let (lead, lead_tokens) = if known { (listed, prompt_tokens as u32) } else { (NONE, 0) };
+    let leads = known && prompt_tokens > 0 && prompt_tokens < size && listed != NONE;
+    let (lead, lead_tokens) = if leads { (listed, prompt_tokens as u32) } else { (NONE, 0) };
     Key { name, lead, lead_tokens, tokens: tokens as u32, full: tokens == size }
 }
 

@@ -147,10 +147,12 @@ impl V2 {
     /// not full, is given back.
     fn close(&mut self, request: &EngineRequest<'_>, out: &mut Recorder) {
         let full = request.total_full_blocks();
-        let (mut parent, mut matching) = (NONE, true);
+        let (mut parent, mut matching, mut known) = (NONE, true, true);
         for at in 0..self.held.len().min(full as usize) {
             let page = self.held[at];
-            let name = request.name_of(at as u64).unwrap_or(NONE);
+            let name = request.name_of(at as u64).filter(|_| known).unwrap_or(NONE);
+            // A name says nothing behind a block that has none.
+            known = name != NONE;
             let there = if matching && name != NONE { self.tree.full(name) } else { NONE };
             if there == NONE {
                 matching = false;

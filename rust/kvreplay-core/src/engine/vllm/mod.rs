@@ -17,7 +17,7 @@ mod rules;
 mod tiering;
 mod tracker;
 
-pub(super) use gpu::Gpu;
+pub(super) use gpu::{FreeRule, Gpu};
 pub(super) use releases::{Flags, RELEASES};
 
 use super::registry::{Choice, Component, ProfileInfo, Role};

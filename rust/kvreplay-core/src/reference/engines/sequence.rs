@@ -21,6 +21,8 @@ impl Sequence {
     pub(crate) fn new(request: &EngineRequest<'_>, unknown: &mut u64) -> Self {
         let size = u64::from(request.block_tokens);
         let full_prompt = (request.prompt_tokens / size) as usize;
+        // Behind the first full block without a name no name counts.
+        let named = (0..request.total_full_blocks()).take_while(|&at| request.name_of(at).is_some()).count();
         let mut tokens = Vec::new();
         for at in 0..request.total_tokens() {
             let (block, place) = ((at / size) as usize, (at % size) as u32);
@@ -31,7 +33,7 @@ impl Sequence {
             } else {
                 None
             };
-            tokens.push(name.map_or_else(
+            tokens.push(name.filter(|_| block <= named).map_or_else(
                 || {
                     *unknown += 1;
                     (*unknown + (1 << 40), 0)
@@ -42,7 +44,9 @@ impl Sequence {
         let chop = |tokens: &[Token]| tokens.chunks(size as usize).map(<[Token]>::to_vec).collect::<Vec<_>>();
         let blocks = chop(&tokens);
         let label = |(at, block): (usize, &Vec<Token>)| {
-            if block.len() as u64 == size {
+            if at > named {
+                None
+            } else if block.len() as u64 == size {
                 let decoded = at.checked_sub(full_prompt).and_then(|at| request.decoded.get(at));
                 if at < full_prompt { request.listed.get(at) } else { decoded }.copied()
             } else if request.decoded_tokens == 0 {

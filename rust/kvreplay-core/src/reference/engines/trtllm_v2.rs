@@ -187,9 +187,10 @@ impl Manager {
 
     fn close(&mut self, request: &EngineRequest<'_>, held: Vec<usize>) {
         let full = request.total_full_blocks() as usize;
-        let (mut parent, mut matching) = (None, true);
+        let (mut parent, mut matching, mut known) = (None, true, true);
         for (at, &page) in held.iter().enumerate().take(full) {
-            let name = request.name_of(at as u64);
+            let name = request.name_of(at as u64).filter(|_| known);
+            known = name.is_some();
             let there = name.filter(|_| matching).and_then(|name| self.find(name));
             if there.is_none() {
                 matching = false;
