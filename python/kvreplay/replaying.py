@@ -6,7 +6,7 @@ import re
 from dataclasses import KW_ONLY, asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from kvreplay import _core, calls, memory, profiles, units
+from kvreplay import _core, calls, engines, memory, units
 from kvreplay.errors import ConfigError, unknown
 from kvreplay.results import ReplayResult
 from kvreplay.splits import Split
@@ -211,9 +211,9 @@ def replay(
         ``block``: blocks are shared and evicted one by one. ``request``: a comparison with systems without
         paging, one LRU tier that stores and evicts the whole sequence of a request, shared with nobody.
     profile
-        ``NAME@VERSION`` of an engine (:func:`kvreplay.profiles`): its own rules replace the generic ones. Tiers
-        then carry a name, a capacity in the engine's blocks, the engine's own policy name, ``chunk_blocks`` and
-        admission; every count of blocks in the result is in engine blocks.
+        ``NAME@VERSION`` of an engine (:func:`kvreplay.profiles`): its own rules replace the generic ones.
+        Tiers then carry a name, a capacity in the engine's blocks, the engine's own policy name,
+        ``chunk_blocks`` and admission; every count of blocks in the result is in engine blocks.
     profile_options
         Options of the profile by name, for example ``{"block_size": 16, "outputs": "listed"}``.
     model
@@ -258,11 +258,9 @@ def replay(
     check_rules(mode, unit)
     engine = None
     if profile is not None:
-        generic = {"mode": mode != "prefix", "unit": unit != "block"}
-        generic |= {"last_token": last_token, "full_blocks_only": full_blocks_only}
-        _refuse_generic(profile, generic)
-        engine = profiles.profiled(trace, profile, profile_options)
-        profiles.check_tiers(engine.name, tiers)
+        check_generic(profile, mode=mode, unit=unit, last_token=last_token, full_blocks_only=full_blocks_only)
+        engine = engines.profiled(trace, profile, profile_options)
+        engines.check_tiers(engine.name, tiers)
         trace = engine.trace
     elif profile_options:
         raise ConfigError("profile_options without a profile", hint='give profile="vllm@0.33" too')
@@ -272,7 +270,7 @@ def replay(
     split = Split.of(trace, group_by=group_by, window=window)
     _check_memory(trace, len(tiers), events=events)
     if engine is not None:
-        core = profiles.replay_core(engine, resolved, events=events, progress=progress)
+        core = engines.replay_core(engine, resolved, events=events, progress=progress)
     else:
         core = calls.run(
             lambda p: _core.replay(
@@ -302,8 +300,16 @@ def replay(
     )
 
 
-def _refuse_generic(profile: str, given: dict[str, bool]) -> None:
-    """Refuse rules of the generic replay that an engine decides itself."""
+def check_generic(profile: str, *, mode: str, unit: str, last_token: bool, full_blocks_only: bool) -> None:
+    """Refuse rules of the generic replay that an engine decides itself.
+
+    Raises
+    ------
+    ConfigError
+        When one is given beside a profile.
+    """
+    given = {"mode": mode != "prefix", "unit": unit != "block"}
+    given |= {"last_token": last_token, "full_blocks_only": full_blocks_only}
     for name, is_given in given.items():
         if is_given:
             raise ConfigError(

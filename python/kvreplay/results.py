@@ -83,6 +83,11 @@ class ReplayResult:
         shares = ", ".join(f"{row['tier']} {row['tier_share']}" for row in self.tiers.iter_rows(named=True))
         return f"<ReplayResult {len(self._trace):,} requests, tier shares: {shares}>"
 
+    @property
+    def block_tokens(self) -> int:
+        """Tokens per block of every count in this result (an engine profile has blocks of its own)."""
+        return self._scale.block_tokens
+
     @cached_property
     def tier_names(self) -> list[str]:
         """Names of the tiers, fastest first."""

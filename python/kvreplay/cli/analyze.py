@@ -15,6 +15,9 @@ from kvreplay.config import effective
 def command(
     traces: o.Traces,
     tier: o.Tiers = None,
+    profile: o.Profile = None,
+    profile_option: o.ProfileOptions = None,
+    from_vllm: o.FromVllm = None,
     kv_bytes_per_token: o.KvBytes = None,
     warmup: o.Warmup = None,
     last_token: o.LastToken = None,
@@ -64,7 +67,10 @@ def _run(traces: list[str], flags: dict[str, object], specs: list[dict[str, str]
         import kvreplay.report.bundle  # noqa: F401 - loaded before the work: Ctrl-C then ends it cleanly
 
     interrupt.work_begins()
-    tiers = o.make_tiers(settings.tiers)
+    choice = o.choose_profile(
+        settings["profile"], settings["profile_option"], settings["from_vllm"], o.make_tiers(settings.tiers)
+    )
+    o.tell_taken(choice, quiet=settings["quiet"])
     gates = [gate.parse(text) for text in settings["fail_if"]]
     if settings["out"] is not None:
         check_target(settings["out"], overwrite=settings["overwrite"])
@@ -72,7 +78,8 @@ def _run(traces: list[str], flags: dict[str, object], specs: list[dict[str, str]
     trace = o.read(traces, {key: setting.value for key, setting in settings.options.items()}, progress)
     report = analyze(
         trace,
-        tiers,
+        choice.tiers,
+        **choice.arguments,
         model=settings["kv_bytes_per_token"],
         warmup=settings["warmup"],
         last_token=settings["last_token"],

@@ -16,9 +16,12 @@ COMMANDS = {
     "inspect": ("inspect", "Say what is in a trace, and what is wrong with it."),
     "curve": ("curve", "Print hits against capacity, exact for LRU."),
     "replay": ("replay", "Replay a trace through tiers and print their counters."),
+    "validate": ("validate", "Compare replayed hits with those an engine logged."),
+    "compare": ("compare", "Compare two engine profiles on a trace, or two reports."),
     "sweep": ("sweep", "Replay every combination of policies, sizes and filters."),
     "convert": ("convert", "Write a trace in another format, whole or in part."),
     "generate": ("generate", "Generate a trace of a kind of traffic."),
+    "profile": ("profile", "Show the rules of an engine's release."),
     "list": ("listing", "List formats, writers, policies and other choices."),
     "config": ("config", "Show the settings of an analysis."),
 }

@@ -14,7 +14,16 @@ from kvreplay.errors import unknown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_REGISTRIES = ["formats", "writers", "generators", "policies", "admissions", "fill-rules", "quality-codes"]
+_REGISTRIES = [
+    "formats",
+    "writers",
+    "generators",
+    "policies",
+    "admissions",
+    "fill-rules",
+    "profiles",
+    "quality-codes",
+]
 NAMES = [*_REGISTRIES, "tables"]
 
 
@@ -22,7 +31,7 @@ def command(
     what: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.", metavar="WHAT")],
     json: o.Json = None,
 ) -> None:
-    """List formats, writers, generators, policies, admission filters, fill rules, quality codes or tables."""
+    """List formats, writers, generators, policies, filters, fill rules, profiles, quality codes or tables."""
     what = what.replace("_", "-")
     if what == "tables":
         rows = _tables()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from kvreplay.cli import console
 from kvreplay.errors import ConfigError
 from kvreplay.specs import key_values, split_outside, tier_spec
 
@@ -112,6 +114,30 @@ GroupBy = Annotated[
 Window = Annotated[
     str | None, typer.Option(help='Split the hits by windows of time ("5m").', metavar="DURATION")
 ]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        help="Replay by the rules of an engine's release: vllm@0.33; see kvreplay list profiles.",
+        metavar="NAME@VERSION",
+    ),
+]
+ProfileOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--profile-option",
+        help="An option of the profile: block_size=32; see kvreplay profile show. Repeatable.",
+        metavar="KEY=VALUE",
+    ),
+]
+FromVllm = Annotated[
+    str | None,
+    typer.Option(
+        "--from-vllm",
+        help='Take tiers and options from a vLLM command ("vllm serve ..."), a kv-transfer-config JSON or '
+        "a file of either; --tier adds to them.",
+        metavar="TEXT",
+    ),
+]
 LastToken = Annotated[
     bool | None, typer.Option("--last-token", help="A hit never covers the last input token.")
 ]
@@ -191,6 +217,62 @@ def read(traces: Sequence[str], options: Mapping[str, Any], progress: ProgressHo
         progress=progress,
     )
     return trace.spread_ties() if options.get("spread_ties") else trace
+
+
+@dataclass(frozen=True)
+class ProfileChoice:
+    """The profile of a command line and the tiers that go with it.
+
+    Parameters
+    ----------
+    tiers
+        The tiers, fastest first.
+    profile
+        ``NAME@VERSION``, ``None`` for the generic rules.
+    options
+        Options of the profile.
+    taken
+        What was taken from a vLLM command line, line by line.
+    """
+
+    tiers: list[Tier]
+    profile: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    taken: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of :func:`kvreplay.replay`."""
+        return {"profile": self.profile, "profile_options": self.options or None}
+
+
+def choose_profile(
+    profile: str | None,
+    options: Sequence[str] | None,
+    from_vllm: str | None,
+    tiers: list[Tier],
+) -> ProfileChoice:
+    """Settle profile, options and tiers; what is given directly beats what a vLLM command line says.
+
+    Raises
+    ------
+    ConfigError
+        When an option is not ``KEY=VALUE``, or the vLLM command line cannot be used.
+    """
+    given = key_values(list(options or []), what="--profile-option")
+    if from_vllm is None:
+        return ProfileChoice(tiers, profile, given)
+    from kvreplay.vllm_config import from_vllm as read_config
+
+    found = read_config(from_vllm)
+    return ProfileChoice(found.merged(tiers), profile or found.profile, found.options | given, found.lines())
+
+
+def tell_taken(choice: ProfileChoice, *, quiet: bool) -> None:
+    """Say on stderr what was taken from a vLLM command line."""
+    if not quiet:
+        for line in choice.taken:
+            console.say(f"from vllm: {line}")
 
 
 def parse_tiers(texts: Sequence[str] | None) -> list[dict[str, str]]:

@@ -10,6 +10,7 @@ from kvreplay import display
 from kvreplay.cli import console, interrupt, options as o
 
 if TYPE_CHECKING:
+    from kvreplay.calls import ProgressHook
     from kvreplay.results import ReplayResult
     from kvreplay.trace import Trace
 
@@ -31,6 +32,9 @@ def command(
             metavar="UNIT",
         ),
     ] = "block",
+    profile: o.Profile = None,
+    profile_option: o.ProfileOptions = None,
+    from_vllm: o.FromVllm = None,
     policy: o.Compared = None,
     group_by: o.GroupBy = None,
     window: o.Window = None,
@@ -56,12 +60,14 @@ def command(
     from kvreplay.replaying import replay
 
     interrupt.work_begins()
-    tiers = o.make_tiers(o.parse_tiers(tier))
+    choice = o.choose_profile(profile, profile_option, from_vllm, o.make_tiers(o.parse_tiers(tier)))
+    o.tell_taken(choice, quiet=bool(quiet))
     progress = console.progress(quiet=bool(quiet))
     trace = o.read(traces, reading, progress)
     result = replay(
         trace,
-        tiers,
+        choice.tiers,
+        **choice.arguments,
         mode=mode,
         unit=unit,
         model=kv_bytes_per_token,
@@ -74,6 +80,7 @@ def command(
         window=window,
         progress=progress,
     )
+    bounds = _bounds(trace, choice, kv_bytes_per_token, progress)
     compared = _compared(result, trace, policy, given)
     for target, kind in ((requests_out, "requests"), (events_out, "events")):
         if target is not None:
@@ -88,12 +95,26 @@ def command(
         "windows": result.windows.to_dicts() if window is not None else [],
         "groups": result.groups.to_dicts() if group_by else [],
         "summary": result.summary,
+        "output_bounds": bounds,
         "warnings": result.warnings,
     }
     if json:
         console.put_json(document)
     else:
         console.put(_text(document, console.width()))
+
+
+def _bounds(
+    trace: Trace, choice: o.ProfileChoice, model: object, progress: ProgressHook | None
+) -> list[dict[str, Any]]:
+    """Hits with private and with listed output blocks, where a profile did not settle it."""
+    if choice.profile is None or "outputs" in choice.options:
+        return []
+    from kvreplay.engines import output_bounds
+
+    return output_bounds(
+        trace, choice.tiers, profile=choice.profile, options=choice.options, model=model, progress=progress
+    )
 
 
 def _compared(
@@ -119,7 +140,17 @@ def _write(result: ReplayResult, trace: Trace, kind: str, target: str, given: di
     from kvreplay.tables import files
 
     frame = result.requests if kind == "requests" else result.events
-    keys = ("tier", "mode", "unit", "kv_bytes_per_token", "last_token", "full_blocks_only")
+    keys = (
+        "tier",
+        "profile",
+        "profile_option",
+        "from_vllm",
+        "mode",
+        "unit",
+        "kv_bytes_per_token",
+        "last_token",
+        "full_blocks_only",
+    )
     spec = {"command": "replay"} | {key: given[key] for key in keys}
     with new_file(target, overwrite=bool(given["overwrite"])) as beside:
         files.write(
@@ -140,6 +171,13 @@ def _text(document: dict[str, Any], width: int) -> str:
         [name, _value(name, value)] for name, value in document["summary"].items()
     ]
     parts.append(section("Together", rows, width))
+    if document["output_bounds"]:
+        rows = [["decoded blocks", "hit tokens", "serves"]]
+        rows += [
+            [row["outputs"], display.tokens(row["hit_tokens"]), display.percent(row["token_hit_ratio"])]
+            for row in document["output_bounds"]
+        ]
+        parts.append(section("Bounds: private (lower), listed (upper)", rows, width))
     if document["policies"]:
         parts.append(section("One cache by policy", policy_rows(document["policies"]), width))
     for name, title in (("groups", "By group"), ("windows", "By window of time")):

@@ -8,6 +8,7 @@ import typer
 
 from kvreplay import display
 from kvreplay.cli import console, interrupt, options as o
+from kvreplay.specs import key_values
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,6 +49,11 @@ def command(
     unit: Annotated[
         list[str] | None, typer.Option(help="block or request. Repeatable. [default: block]", metavar="UNIT")
     ] = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(help="An engine profile of the grid. Repeatable.", metavar="NAME@VERSION"),
+    ] = None,
+    profile_option: o.ProfileOptions = None,
     kv_bytes_per_token: o.KvBytes = None,
     last_token: o.LastToken = None,
     full_blocks_only: o.FullBlocksOnly = None,
@@ -79,6 +85,9 @@ def command(
         "last_token": bool(last_token),
         "full_blocks_only": bool(full_blocks_only),
     }
+    if profile:
+        options = key_values(profile_option or [], what="--profile-option")
+        grid |= {"profile": profile, "profile_options": options}
     if out is not None:
         check_target(out, overwrite=bool(overwrite), directory=False)
     progress = console.progress(quiet=bool(quiet))
@@ -97,7 +106,18 @@ def _write(frame: pl.DataFrame, trace: Trace, given: dict[str, Any], out: str) -
     from kvreplay.atomic import new_file
     from kvreplay.tables import files
 
-    keys = ("policy", "capacity", "admission", "tier", "mode", "unit", "kv_bytes_per_token", "last_token")
+    keys = (
+        "policy",
+        "capacity",
+        "admission",
+        "tier",
+        "profile",
+        "profile_option",
+        "mode",
+        "unit",
+        "kv_bytes_per_token",
+        "last_token",
+    )
     spec = {"command": "sweep"} | {key: given[key] for key in (*keys, "full_blocks_only")}
     with new_file(out, overwrite=bool(given["overwrite"])) as beside:
         files.write(frame, beside, schema=SCHEMA, spec=files.spec_text(spec), trace_sha256=trace.core.sha256)
@@ -110,7 +130,9 @@ def _text(frame: pl.DataFrame, trace: Trace, width: int) -> str:
     for _, point in frame.group_by("point", maintain_order=True):
         first = point.row(0, named=True)
         rules = [
-            first[key] for key, default in (("mode", "prefix"), ("unit", "block")) if first[key] != default
+            first[key]
+            for key, default in (("profile", None), ("mode", "prefix"), ("unit", "block"))
+            if first[key] != default
         ]
         rows.append(
             [

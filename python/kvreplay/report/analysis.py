@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kvreplay import _core, memory
+from kvreplay.engines import profiled
 from kvreplay.errors import ConfigError
 from kvreplay.points import curve_rows, log_spaced
 from kvreplay.replaying import resolve_tiers
@@ -18,10 +19,11 @@ from kvreplay.warmup import warmup_requests
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
 
+    from kvreplay import units
     from kvreplay.calls import ProgressHook
     from kvreplay.replaying import Tier
     from kvreplay.tables.schema import Table
@@ -151,6 +153,8 @@ def analyze(
     trace: Trace,
     tiers: Sequence[Tier] | None = None,
     *,
+    profile: str | None = None,
+    profile_options: Mapping[str, object] | None = None,
     model: object = None,
     warmup: float | str | None = None,
     last_token: bool = False,
@@ -169,6 +173,9 @@ def analyze(
         The trace.
     tiers
         The tiers, fastest first; without any the report holds ceiling, curve and reuse only.
+    profile, profile_options
+        An engine whose rules the tiers follow (:func:`kvreplay.replay`); the ceiling, the curve and the
+        bounds stay those of the trace.
     model
         Bytes of KV per token (an int, or an object with ``kv_bytes_per_token``), for sizes in bytes.
     warmup
@@ -212,7 +219,11 @@ def analyze(
     scale = trace.scale(model)
     Split.of(trace, group_by=group_by, window=window)  # what is wrong is said before any work is done
     if tiers:
-        resolve_tiers(tiers, scale)
+        resolve_tiers(tiers, _tier_scale(trace, scale, profile, profile_options))
+    elif profile is not None:
+        raise ConfigError(
+            f"the profile {profile} has no tier to replay", hint='give one: --tier "gpu=21520 tokens"'
+        )
     elif policies or group_by or window is not None:
         raise ConfigError(
             "policies, groups and windows are compared at tiers, and there is none",
@@ -234,8 +245,19 @@ def analyze(
             "full_blocks_only": full_blocks_only,
             "group_by": group_by,
             "window": window,
+            "profile": profile,
+            "profile_options": dict(profile_options) if profile_options else None,
         },
         compare=list(policies or []),
         progress=progress,
     )
     return Report(study, per_request=per_request)
+
+
+def _tier_scale(
+    trace: Trace, scale: units.Scale, profile: str | None, options: Mapping[str, object] | None
+) -> units.Scale:
+    """What a block of the tiers is: the trace's, or the profile's."""
+    if profile is None:
+        return scale
+    return profiled(trace, profile, options).scale(scale.kv_bytes_per_token)

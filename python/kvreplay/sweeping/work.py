@@ -72,7 +72,7 @@ def tasks_of(specs: dict[str, dict[str, Any]]) -> list[Task]:
 
 def _kind(spec: dict[str, Any]) -> str:
     """Which pass a point can share; one tier without filter in plain prefix mode."""
-    plain = spec["mode"] == "prefix" and spec["unit"] == "block"
+    plain = spec["profile"] is None and spec["mode"] == "prefix" and spec["unit"] == "block"
     plain = plain and not spec["last_token"] and not spec["full_blocks_only"]
     tier = spec["tiers"][0]
     if plain and len(spec["tiers"]) == 1 and tier["admission"] == "always" and tier["chunk_blocks"] == 1:
@@ -134,6 +134,12 @@ def _opt(trace: Trace, task: Task, progress: _core.Progress | None) -> list[dict
 
 
 def _replay(core: _core.Trace, spec: dict[str, Any], progress: _core.Progress | None) -> dict[str, Any]:
+    if spec["profile"] is not None:
+        engine = _core.profile_trace(core, spec["profile"], spec["profile_options"])
+        result = _core.replay_profile(
+            engine, spec["tiers"], per_request=False, events=False, progress=progress
+        )
+        return {"engine": result.engine, "tiers": _rows(result.tiers())}
     result = _core.replay(
         core,
         spec["tiers"],

@@ -104,11 +104,12 @@ fn choices(choices: &[Choice]) -> Vec<String> {
 /// `cpu: lru | arc; store_threshold(n=2, ..)`.
 fn role(role: &Role) -> String {
     let name = if role.name == "*" { "others" } else { role.name };
-    let mut text = format!("{name}: {}", choices(role.policies).join(" | "));
-    if !role.admissions.is_empty() {
-        text += &format!("; admission always | {}", choices(role.admissions).join(" | "));
-    }
-    text
+    let policies = choices(role.policies).join(" | ");
+    let admissions = match choices(role.admissions).join(" | ") {
+        known if known.is_empty() => String::new(),
+        known => format!("; admission always | {known}"),
+    };
+    format!("{name}: {policies}{admissions}. {}", role.doc)
 }
 
 /// The registry of profiles.

@@ -1,8 +1,8 @@
 //! A trace in the blocks of an engine.
 //!
-//! A trace block of `t` tokens is refined to (id, k), `k < t / g`, where `g` is the greatest common divisor of
-//! `t` and the engine's block size; the engine's blocks are then groups of these, named by the last one, as
-//! chunks are everywhere in this crate. Both steps work on chains, so runs stay runs.
+//! A trace block of `t` tokens is refined to (id, k), `k < t / b`, for engine blocks of `b` tokens; engine blocks
+//! larger than the trace's are groups of trace blocks named by the last one, as chunks are everywhere in this
+//! crate. Both work on chains, so runs stay runs.
 
 use super::profile::Outputs;
 use super::request::EngineRequest;
@@ -44,8 +44,8 @@ impl Grain {
     /// The trace in blocks of `block_tokens` tokens.
     ///
     /// # Errors
-    /// [`Error::Config`] when requests have blocks of different sizes, or there would be more engine blocks than
-    /// block numbers.
+    /// [`Error::Config`] when requests have blocks of different sizes, when neither block size is a multiple of the
+    /// other, or when there would be more engine blocks than block numbers.
     pub fn new(source: &Arc<Trace>, block_tokens: u32, outputs: Outputs) -> Result<Self> {
         if source.requests.block_tokens.iter().any(|&tokens| tokens != source.block_tokens) {
             return Err(Error::config(
@@ -53,10 +53,25 @@ impl Grain {
                 "an engine has one block size: select the requests of one size first",
             ));
         }
-        let (base, full): (Arc<Trace>, Option<Vec<Node>>) = (Arc::clone(source), None);
-        let tokens = Vec::new();
-        let common = gcd(base.block_tokens, block_tokens);
-        let (refine, coarsen) = (base.block_tokens / common, block_tokens / common);
+        if !source.block_tokens.is_multiple_of(block_tokens)
+            && !block_tokens.is_multiple_of(source.block_tokens)
+        {
+            return Err(Error::config(
+                format!(
+                    "engine blocks of {block_tokens} tokens do not fit trace blocks of {}",
+                    source.block_tokens
+                ),
+                "one must be a multiple of the other: set the profile option block_size, or chunk the trace anew",
+            ));
+        }
+        let joined = if outputs == Outputs::Listed { source.joined()? } else { None };
+        let (base, full) = match joined {
+            Some(joined) => (Arc::new(joined.trace), Some(joined.full)),
+            None => (Arc::clone(source), None),
+        };
+        let tokens = output_tokens(source);
+        let (refine, coarsen) =
+            ((base.block_tokens / block_tokens).max(1), (block_tokens / base.block_tokens).max(1));
         if refine == 1 && coarsen == 1 {
             let joined = full.map(|full| Joined { full, tokens });
             let trace = Arc::clone(&base);
@@ -133,6 +148,12 @@ impl Grain {
     }
 }
 
+/// Tokens of the output blocks that each request lists; nothing without any.
+fn output_tokens(trace: &Trace) -> Vec<u64> {
+    let Some(outputs) = &trace.requests.outputs else { return Vec::new() };
+    (0..trace.len()).map(|r| u64::from(outputs.count(r)) * u64::from(trace.block_tokens)).collect()
+}
+
 /// Every block cut into `refine` blocks.
 fn refined(forest: &Forest, refine: u32) -> Result<Forest> {
     if refine == 1 {
@@ -152,12 +173,8 @@ fn regrained(base: &Trace, forest: Forest, node: Vec<Node>, block_tokens: u32) -
     let blocks = forest.blocks();
     let runs = if blocks == 0 { IdRuns::default() } else { IdRuns { block: vec![0], id: vec![0] } };
     let ids = IdTable::from_runs(runs, blocks, crate::trace::Bits::default(), crate::trace::Texts::default());
-    let requests = Requests { node, block_tokens: Vec::new(), ..base.requests.clone() };
+    let requests = Requests { node, outputs: None, block_tokens: Vec::new(), ..base.requests.clone() };
     Trace::new(forest, ids, requests, block_tokens, base.tail, base.origin.clone(), base.quality.clone())
-}
-
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

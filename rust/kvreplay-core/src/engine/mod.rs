@@ -16,6 +16,7 @@
 pub(crate) mod draws;
 mod grain;
 mod kvbm;
+mod lmcache;
 mod parts;
 mod profile;
 mod recorder;

@@ -6,6 +6,7 @@ use super::{EngineModel, Grain, Setup};
 use crate::error::{Error, Result};
 use crate::hierarchy::TierSpec;
 use crate::policy::spec::{Args, Param, Spec, unknown};
+use crate::trace::NO_LENGTH;
 
 /// What decoded tokens do to the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +53,7 @@ impl Profile {
         let info = PROFILES
             .iter()
             .find(|info| info.name == name)
-            .ok_or_else(|| unknown("profile", text, &PROFILES.iter().map(|p| p.name).collect::<Vec<_>>()))?;
+            .ok_or_else(|| unknown("profile", &name, &PROFILES.iter().map(|p| p.name).collect::<Vec<_>>()))?;
         let releases = info
             .components
             .iter()
@@ -129,13 +130,46 @@ impl Profile {
         }
     }
 
+    /// The tiers with their policies settled: `lru`, which a tier has unless told, stands for the engine's own
+    /// default where the engine's tier knows no `lru` (secondary tiers that never evict, for example).
+    #[must_use]
+    pub fn settled(&self, tiers: &[TierSpec]) -> Vec<TierSpec> {
+        let settle = |tier: &TierSpec| {
+            let role = self.info.roles.iter().find(|role| role.name == tier.name || role.name == "*");
+            let first = role.and_then(|role| role.policies.first()).map(|choice| choice.name);
+            let known = role.is_some_and(|role| role.policies.iter().any(|choice| choice.name == "lru"));
+            match first {
+                Some(first) if tier.policy == "lru" && !known => {
+                    TierSpec { policy: first.to_owned(), ..tier.clone() }
+                }
+                _ => tier.clone(),
+            }
+        };
+        tiers.iter().map(settle).collect()
+    }
+
     /// Checks the tiers and builds the model for a trace in this profile's blocks.
     ///
     /// # Errors
     /// [`Error::Config`] for tiers, policies or filters the engine does not have.
     pub fn build(&self, tiers: &[TierSpec], grain: &Grain) -> Result<Box<dyn EngineModel>> {
         let trace = grain.trace();
+        self.check_outputs(tiers, &trace.requests.output_tokens)?;
         self.build_for(tiers, trace.forest.blocks(), trace.block_tokens, trace.requests.arrival_us.is_some())
+    }
+
+    /// Decoded blocks can only take room on a GPU where their number is known.
+    fn check_outputs(&self, tiers: &[TierSpec], output_tokens: &[u32]) -> Result<()> {
+        let missing = output_tokens.iter().filter(|&&tokens| tokens == NO_LENGTH).count();
+        if missing == 0 || self.outputs()? != Outputs::Private || tiers.iter().all(|tier| tier.name != "gpu")
+        {
+            return Ok(());
+        }
+        Err(Error::config(
+            format!("{missing} of {} requests state no output length", output_tokens.len()),
+            "decoded blocks take room on the GPU: name the column (--columns output_tokens=NAME), or leave them \
+             out with the profile option outputs=none",
+        ))
     }
 
     /// The model for `blocks` distinct blocks of `block_tokens` tokens.
@@ -164,7 +198,10 @@ impl Profile {
                     "give every tier a name of its own",
                 ));
             }
-            let Some(at) = roles.iter().position(|role| role.name == tier.name || role.name == "*") else {
+            // A further name is one that no other role has.
+            let is_further = self.info.roles.iter().all(|role| role.name != tier.name);
+            let takes = |role: &Role| role.name == tier.name || (is_further && role.name == "*");
+            let Some(at) = roles.iter().position(takes) else {
                 return Err(Error::config(
                     format!("{} has no tier {:?} at this place", self.name(), tier.name),
                     self.tiers_hint(),

@@ -92,27 +92,32 @@ impl Recorder {
 
     /// A unit is stored.
     pub fn insert(&mut self, tier: usize, unit: u32, cause: Cause) {
-        self.count_insert(tier, cause);
+        self.count_insert(tier, 1, cause);
         self.unread[tier][unit as usize / 64] |= 1 << (unit % 64);
         self.log(tier, EventKind::Insert, unit);
     }
 
     /// A unit that the trace does not name is stored: it takes room and is counted, but has no event.
     pub fn insert_unnamed(&mut self, tier: usize, cause: Cause) {
-        self.count_insert(tier, cause);
-        self.unnamed[tier] += 1;
+        self.insert_unnamed_run(tier, 1, cause);
     }
 
-    fn count_insert(&mut self, tier: usize, cause: Cause) {
+    /// `units` units that the trace does not name are stored.
+    pub fn insert_unnamed_run(&mut self, tier: usize, units: u64, cause: Cause) {
+        self.count_insert(tier, units, cause);
+        self.unnamed[tier] += units;
+    }
+
+    fn count_insert(&mut self, tier: usize, units: u64, cause: Cause) {
         let counters = &mut self.counters[tier];
-        counters.offered += 1;
-        counters.admitted += 1;
+        counters.offered += units;
+        counters.admitted += units;
         match cause {
-            Cause::Compute => counters.inserted_compute += 1,
-            Cause::Promotion => counters.inserted_promotion += 1,
-            Cause::Demotion => counters.inserted_demotion += 1,
+            Cause::Compute => counters.inserted_compute += units,
+            Cause::Promotion => counters.inserted_promotion += units,
+            Cause::Demotion => counters.inserted_demotion += units,
         }
-        counters.resident += 1;
+        counters.resident += units;
         counters.peak = counters.peak.max(counters.resident);
     }
 
@@ -125,11 +130,24 @@ impl Recorder {
 
     /// A unit that the trace does not name is evicted.
     pub fn evict_unnamed(&mut self, tier: usize) {
+        self.evict_unnamed_run(tier, 1);
+    }
+
+    /// `units` units that the trace does not name are evicted.
+    pub fn evict_unnamed_run(&mut self, tier: usize, units: u64) {
         let counters = &mut self.counters[tier];
-        counters.evicted += 1;
-        counters.resident -= 1;
-        counters.dead_on_arrival += 1;
-        self.unnamed[tier] -= 1;
+        counters.evicted += units;
+        counters.resident -= units;
+        counters.dead_on_arrival += units;
+        self.unnamed[tier] -= units;
+    }
+
+    /// `units` units that the trace does not name come one by one, each in the place of one before it.
+    pub fn replace_unnamed_run(&mut self, tier: usize, units: u64, cause: Cause) {
+        let peak = self.counters[tier].peak;
+        self.insert_unnamed_run(tier, units, cause);
+        self.evict_unnamed_run(tier, units);
+        self.counters[tier].peak = peak;
     }
 
     /// A unit leaves an exclusive tier because this tier served it.
@@ -174,6 +192,12 @@ impl Recorder {
     pub fn strand(&mut self, tier: usize, blocks: u32) {
         self.counters[tier].stranded += u64::from(blocks);
         self.stranded_blocks += blocks;
+    }
+
+    /// The counters so far, per tier, in units.
+    #[must_use]
+    pub fn counters(&self) -> &[Counters] {
+        &self.counters
     }
 
     /// What the request got from each tier so far.

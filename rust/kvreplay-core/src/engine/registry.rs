@@ -76,4 +76,11 @@ pub struct ProfileInfo {
 }
 
 /// Every profile.
-pub const PROFILES: &[ProfileInfo] = &[super::kvbm::INFO, super::trtllm::INFO, super::vllm::VLLM];
+pub const PROFILES: &[ProfileInfo] = &[
+    super::kvbm::INFO,
+    super::lmcache::LMCACHE,
+    super::lmcache::LMCACHE_MP,
+    super::lmcache::VLLM_LMCACHE,
+    super::trtllm::INFO,
+    super::vllm::VLLM,
+];

@@ -273,7 +273,7 @@ fn slot_value(
     row: &mut Row,
 ) -> std::result::Result<(), Problem> {
     match (slot, column) {
-        (Slot::HashIds | Slot::RunStart | Slot::RunLength | Slot::TokenIds, column) => {
+        (Slot::HashIds | Slot::RunStart | Slot::RunLength | Slot::TokenIds | Slot::OutputIds, column) => {
             row.set_listed(slot, true);
             let list = row.list(slot);
             path(slot, column, at, list)
@@ -322,7 +322,9 @@ fn path(
 ) -> std::result::Result<(), Problem> {
     let (offsets, values, validity) = match column {
         BatchColumn::Lists { offsets, values, values_validity, .. } => (offsets, values, values_validity),
-        BatchColumn::Scalars { values: Values::Text(texts), .. } => return ids::in_text(texts[at], list),
+        BatchColumn::Scalars { values: Values::Text(texts), .. } => {
+            return ids::in_text(texts[at], list).map_err(|problem| problem.of(slot.name()));
+        }
         BatchColumn::Scalars { values, .. } => {
             return Err(Problem::new("bad_type", slot.name(), text(values, at).as_bytes()));
         }

@@ -3,6 +3,7 @@
 use super::json::{Number, number};
 use super::options::TimeUnit;
 use super::times::to_micros;
+use crate::trace::Id;
 
 /// The largest length of a request in tokens (`u32::MAX` means "no value").
 const MAX_TOKENS: u64 = u32::MAX as u64 - 1;
@@ -27,6 +28,11 @@ impl Problem {
             field,
             value: if value.is_empty() { field.to_owned() } else { format!("{field}: {value}") },
         }
+    }
+
+    /// The same problem with another field than `hash_ids`, as which lists of ids are read.
+    pub(crate) fn of(self, field: &'static str) -> Self {
+        Self { field, value: self.value.replacen("hash_ids", field, 1), ..self }
     }
 
     /// A field that is not there.
@@ -127,6 +133,14 @@ impl IdList {
         *self = out;
     }
 
+    /// The ids.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Id<'_>> {
+        self.numbers.iter().enumerate().map(|(at, &number)| match self.is_text.get(at) {
+            Some(true) => Id::Text(self.text(number)),
+            _ => Id::Number(number),
+        })
+    }
+
     /// The text that number `n` stands for.
     pub(crate) fn text(&self, n: u64) -> &str {
         let n = n as usize;
@@ -165,6 +179,8 @@ pub(crate) struct Row {
     /// Whether the row lists a path (an empty one counts).
     pub(crate) has_path: bool,
     pub(crate) ids: IdList,
+    /// Ids of the blocks that fill while decoding.
+    pub(crate) output_ids: IdList,
     /// Runs of consecutive ids, for rows that list those.
     pub(crate) run_start: IdList,
     pub(crate) run_length: IdList,
@@ -198,6 +214,7 @@ impl Row {
         self.block_tokens = None;
         self.has_path = false;
         self.ids.clear();
+        self.output_ids.clear();
         self.run_start.clear();
         self.run_length.clear();
         self.has_tokens = false;

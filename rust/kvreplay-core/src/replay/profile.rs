@@ -20,7 +20,8 @@ pub fn replay_profile(
     events: bool,
     progress: &Progress,
 ) -> Result<ReplayResult> {
-    let spec = ReplaySpec { per_request, events, ..ReplaySpec::new(tiers.to_vec()) };
+    let tiers = &profile.settled(tiers);
+    let spec = ReplaySpec { per_request, events, ..ReplaySpec::new(tiers.clone()) };
     let mut model = profile.build(tiers, grain)?;
     let trace = grain.trace();
     let mut out = Recorder::new(tiers, trace.forest.blocks(), events);

@@ -97,8 +97,9 @@ impl ForestBuilder {
             Kinds::Numbers => Some(&[][..]),
             Kinds::Mixed(kinds) => Some(kinds),
         };
-        let mut at = above;
-        let mut done = 0;
+        // The node may end inside its chain, and the path may go on along the rest of it.
+        let mut done = self.same(above.chain, above.len, ids, kinds);
+        let mut at = Node { chain: above.chain, len: above.len + done as u32 };
         while done < ids.len() {
             let parent = if at.is_empty() {
                 u32::MAX - namespace
@@ -120,20 +121,31 @@ impl ForestBuilder {
             } else {
                 self.next[at.chain as usize] = chain;
             }
-            let begin = self.forest.start[chain as usize] as usize;
-            let end = self.forest.start[chain as usize + 1] as usize;
-            let known = &self.ids[begin..end];
-            let mut same = common_prefix(&ids[done..], known);
-            if let Some(kinds) = kinds {
-                let differs = |i: &usize| {
-                    self.text.get((begin + i) as u32) != kinds.get(done + i).copied().unwrap_or(false)
-                };
-                same = (0..same).find(differs).unwrap_or(same);
-            }
+            let same = self.same(chain, 0, &ids[done..], kinds.map(|k| k.get(done..).unwrap_or(&[])));
             at = Node { chain, len: same as u32 };
             done += same;
         }
         Ok(at)
+    }
+
+    /// How many of `ids` the blocks of a chain from its `from`-th on have.
+    fn same(&self, chain: u32, from: u32, ids: &[u64], kinds: Option<&[bool]>) -> usize {
+        if chain == NO_CHAIN {
+            return 0;
+        }
+        let begin = (self.forest.start[chain as usize] + from) as usize;
+        let end = self.forest.start[chain as usize + 1] as usize;
+        let same = common_prefix(ids, &self.ids[begin..end]);
+        let Some(kinds) = kinds else { return same };
+        let differs =
+            |i: &usize| self.text.get((begin + i) as u32) != kinds.get(*i).copied().unwrap_or(false);
+        (0..same).find(differs).unwrap_or(same)
+    }
+
+    /// The node of the first `len` blocks of a node's path.
+    #[must_use]
+    pub fn truncate(&self, node: Node, len: u32) -> Node {
+        self.forest.truncate(node, len)
     }
 
     /// The chain that starts below `at` with `id`.

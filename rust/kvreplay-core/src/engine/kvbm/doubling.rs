@@ -89,12 +89,11 @@ impl Doubling {
 
     /// Counts an offer and says whether the block passes.
     pub(super) fn admits(&mut self, item: &Item, now_us: Option<i64>) -> bool {
-        let number = match item.name {
-            Some(name) => self.double(name),
-            None => {
-                self.nameless += 1;
-                1
-            }
+        let number = if let Some(name) = item.name {
+            self.double(name)
+        } else {
+            self.nameless += 1;
+            1
         };
         self.offers += 1;
         if let Every::Offers(every) = self.every

@@ -120,7 +120,7 @@ impl Lineage {
     }
 
     /// Inactive blocks, the last to leave first.
-    pub(super) fn from_last(&self) -> Vec<u32> {
+    pub(super) fn last_first(&self) -> Vec<u32> {
         let mut copy = self.clone();
         let mut order: Vec<u32> = std::iter::from_fn(|| copy.evict()).collect();
         order.reverse();
@@ -140,6 +140,6 @@ impl Lineage {
             return Err("children are miscounted".to_owned());
         }
         let real = self.real.iter().filter(|real| **real).count();
-        if real != self.len { Err(format!("{real} inactive blocks, counted {}", self.len)) } else { Ok(()) }
+        if real == self.len { Ok(()) } else { Err(format!("{real} inactive blocks, counted {}", self.len)) }
     }
 }

@@ -16,7 +16,7 @@ mod sketch;
 mod v1;
 mod v2;
 
-use super::registry::{Choice, Component, ProfileInfo, Role};
+use super::registry::{Component, ProfileInfo, Role};
 use super::{EngineModel, Release, Setup};
 use crate::error::{Error, Result};
 use options::{Engine, Options};
@@ -24,11 +24,8 @@ use options::{Engine, Options};
 /// The wheels whose rules were read.
 const RELEASES: &[Release] = &[Release(1, 4, 2), Release(1, 6, 1)];
 
-const ORDER: &[Choice] =
-    &[Choice { name: "lru", doc: "the order of the engine, see the option inactive", parameters: &[] }];
-
 const fn role(name: &'static str, doc: &'static str) -> Role {
-    Role { name, doc, policies: ORDER, admissions: &[], chunks: false }
+    Role { name, doc, policies: &[], admissions: &[], chunks: false }
 }
 
 pub(super) const INFO: ProfileInfo = ProfileInfo {

@@ -65,14 +65,14 @@ impl Order {
     }
 
     /// Inactive nodes, the last to leave first.
-    pub(super) fn from_last(&self) -> Vec<u32> {
+    pub(super) fn last_first(&self) -> Vec<u32> {
         match self {
             Self::Lists(links) => {
                 let mut order: Vec<u32> = (0..LISTS).flat_map(|list| links.iter(list)).collect();
                 order.reverse();
                 order.into_iter().map(|node| node - LISTS).collect()
             }
-            Self::Lineage(lineage) => lineage.from_last(),
+            Self::Lineage(lineage) => lineage.last_first(),
         }
     }
 

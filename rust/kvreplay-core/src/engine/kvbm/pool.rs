@@ -153,12 +153,11 @@ impl Pool {
         self.parents[node as usize] = parent.unwrap_or(NONE);
         self.active += 1;
         self.resident += 1;
-        match item.name {
-            Some(name) => out.insert(self.tier, name, cause),
-            None => {
-                self.last_nameless = Some((node, item.at));
-                out.insert_unnamed(self.tier, cause);
-            }
+        if let Some(name) = item.name {
+            out.insert(self.tier, name, cause);
+        } else {
+            self.last_nameless = Some((node, item.at));
+            out.insert_unnamed(self.tier, cause);
         }
         (node, true)
     }
@@ -177,13 +176,13 @@ impl Pool {
 
     /// Named blocks, the last to leave first.
     pub(super) fn content(&self) -> Vec<u32> {
-        self.order.from_last().into_iter().filter(|&node| node < self.names).collect()
+        self.order.last_first().into_iter().filter(|&node| node < self.names).collect()
     }
 
     /// Checks the pool between requests.
     pub(super) fn validate(&self) -> Result<(), String> {
         let inactive = self.states.iter().filter(|state| **state == State::Inactive).count();
-        let listed = self.order.from_last().len();
+        let listed = self.order.last_first().len();
         if self.active != 0 || self.reserved != 0 {
             return Err(format!("tier {}: {} blocks in use between requests", self.tier, self.active));
         }

@@ -150,20 +150,16 @@ impl V1 {
 
 /// Blocks that were matched go back.
 fn renew(pool: &mut Pool, blocks: &[u32], head_first: bool) {
-    if head_first {
-        blocks.iter().for_each(|&block| pool.renew(block));
-    } else {
-        blocks.iter().rev().for_each(|&block| pool.renew(block));
+    for at in 0..blocks.len() {
+        pool.renew(blocks[if head_first { at } else { blocks.len() - 1 - at }]);
     }
 }
 
 /// Blocks in use go back. A child keeps its parent, so that dropping a list from its head on returns the
 /// tail first.
 fn give_back(pool: &mut Pool, nodes: &[u32], head_first: bool) {
-    if head_first {
-        nodes.iter().for_each(|&node| pool.put(node, 0));
-    } else {
-        nodes.iter().rev().for_each(|&node| pool.put(node, 0));
+    for at in 0..nodes.len() {
+        pool.put(nodes[if head_first { at } else { nodes.len() - 1 - at }], 0);
     }
 }
 

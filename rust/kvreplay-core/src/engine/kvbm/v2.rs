@@ -60,12 +60,16 @@ impl V2 {
         nodes.clear();
         if let Some(host) = host {
             serve(host, of_host, request, out);
-            of_host.iter().for_each(|&block| host.take(block));
+            for &block in of_host {
+                host.take(block);
+            }
             nodes.extend_from_slice(of_host);
         }
         let mut loaded = on_host;
         if let Some(disk) = disk {
-            of_disk.iter().for_each(|&block| disk.take(block));
+            for &block in of_disk {
+                disk.take(block);
+            }
             if host.as_ref().is_none_or(|host| host.has_room(on_disk as u32)) {
                 serve(disk, of_disk, request, out);
                 loaded += on_disk;
@@ -184,20 +188,15 @@ fn stage(
 
 /// Blocks in use become inactive.
 fn give_back(pool: &mut Pool, nodes: &[u32], options: &Options, touches: &Sketch) {
-    let mut put = |&node: &u32| {
-        let list = match options.inactive {
-            Inactive::MultiLru(from) => {
-                let count = touches.count(pool.key(node));
-                from.iter().filter(|&&from| count >= from).count() as u32
-            }
-            _ => 0,
+    for at in 0..nodes.len() {
+        let node = nodes[if options.head_first { at } else { nodes.len() - 1 - at }];
+        let list = if let Inactive::MultiLru(from) = options.inactive {
+            let count = touches.count(pool.key(node));
+            from.iter().filter(|&&from| count >= from).count() as u32
+        } else {
+            0
         };
         pool.put(node, list);
-    };
-    if options.head_first {
-        nodes.iter().for_each(&mut put);
-    } else {
-        nodes.iter().rev().for_each(&mut put);
     }
 }
 

@@ -26,12 +26,6 @@ impl Links {
         node
     }
 
-    /// Number of nodes, the ends of the lists included.
-    #[must_use]
-    pub(crate) fn nodes(&self) -> usize {
-        self.ring.len()
-    }
-
     /// The next newer node; the end of the list after the newest one.
     #[inline]
     #[must_use]

@@ -18,11 +18,8 @@ use options::Options;
 const RELEASES: &[Release] = &[Release(1, 0, 0), Release(2, 0, 0)];
 
 const fn role(name: &'static str, doc: &'static str) -> Role {
-    Role { name, doc, policies: POLICY, admissions: &[], chunks: false }
+    Role { name, doc, policies: &[], admissions: &[], chunks: false }
 }
-
-const POLICY: &[super::Choice] =
-    &[super::Choice { name: "lru", doc: "priorities, oldest release first in each", parameters: &[] }];
 
 pub(super) const INFO: ProfileInfo = ProfileInfo {
     name: "trtllm",

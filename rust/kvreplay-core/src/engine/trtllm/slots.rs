@@ -250,7 +250,7 @@ impl Slots {
     }
 
     /// Queued blocks of a level, the last to be taken first. Blocks never used are left out.
-    pub(super) fn from_last(&self, level: usize) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn last_first(&self, level: usize) -> impl Iterator<Item = u32> + '_ {
         let queues = level as u32 * QUEUES..(level as u32 + 1) * QUEUES;
         let mut blocks: Vec<u32> = queues.flat_map(|queue| self.queues.iter(queue)).collect();
         blocks.reverse();
@@ -260,7 +260,7 @@ impl Slots {
     /// Checks links and counts: so many blocks of each level are free or reusable.
     pub(super) fn validate(&self, free: &[u32]) -> Result<(), String> {
         for (level, &wanted) in free.iter().enumerate() {
-            let queued = self.from_last(level).count() as u32;
+            let queued = self.last_first(level).count() as u32;
             let found = queued + self.levels[level].fresh;
             if found != self.levels[level].free || found != wanted {
                 let counted = self.levels[level].free;
@@ -268,7 +268,7 @@ impl Slots {
                     "level {level}: {found} free blocks, counted {counted}, wanted {wanted}"
                 ));
             }
-            for block in self.from_last(level) {
+            for block in self.last_first(level) {
                 let at = &self.blocks[block as usize];
                 if at.level as usize != level || !at.queued {
                     return Err(format!("block {block} lies in a queue it does not belong to"));

@@ -185,7 +185,7 @@ impl EngineModel for V1 {
     }
 
     fn content(&self, tier: usize) -> Vec<u32> {
-        let counted = self.slots.from_last(tier).map(|block| &self.slots.blocks[block as usize]);
+        let counted = self.slots.last_first(tier).map(|block| &self.slots.blocks[block as usize]);
         counted.filter(|at| at.counted && at.unit() != NONE).map(Block::unit).collect()
     }
 

@@ -20,6 +20,8 @@ pub(super) struct V2 {
     recycled: Vec<u32>,
     /// Pages of the request at hand, root first.
     held: Vec<u32>,
+    /// Lists of pages on the move.
+    buffers: Vec<Vec<u32>>,
 }
 
 impl V2 {
@@ -27,7 +29,8 @@ impl V2 {
     pub(super) fn new(options: Options, capacities: Vec<u32>, names: u32) -> Self {
         let none = vec![0; capacities.len()];
         let (slots, tree) = (Slots::new(&none), Tree::new(names));
-        Self { options, capacities, used: none, slots, tree, recycled: Vec::new(), held: Vec::new() }
+        let (recycled, held, buffers) = (Vec::new(), Vec::new(), Vec::new());
+        Self { options, capacities, used: none, slots, tree, recycled, held, buffers }
     }
 
     /// Takes the pages of the leading run, whatever level they are on.
@@ -82,36 +85,41 @@ impl V2 {
 
     fn make_room(&mut self, pages: u32, out: &mut Recorder) {
         if self.capacities[GPU] - self.used[GPU] < pages {
-            self.prepare(GPU, pages, Vec::new(), out);
+            self.prepare(GPU, pages, &mut Vec::new(), out);
         }
     }
 
     /// Frees `goal` slots of a level and takes in the pages that fell from above.
-    fn prepare(&mut self, level: usize, goal: u32, mut fallen: Vec<u32>, out: &mut Recorder) {
+    fn prepare(&mut self, level: usize, goal: u32, fallen: &mut Vec<u32>, out: &mut Recorder) {
+        let last = level + 1 == self.capacities.len();
         let free = self.capacities[level] - self.used[level];
         let short = (goal + fallen.len() as u32).saturating_sub(free).min(self.slots.free(level));
-        let evicted: Vec<u32> = (0..short).map_while(|_| self.slots.pop(level)).collect();
-        if level + 1 == self.capacities.len() {
-            for page in evicted {
-                self.lose(page, out);
-            }
-        } else {
-            fallen.splice(0..0, evicted);
-        }
-        // What was evicted here leaves before the fallen pages come in.
-        let last = level + 1 == self.capacities.len();
-        let room = self.capacities[level] - self.used[level] + if last { 0 } else { short } - goal;
-        let accepted = fallen.split_off(fallen.len() - fallen.len().min(room as usize));
+        let mut moving = self.buffers.pop().unwrap_or_default();
+        moving.extend((0..short).map_while(|_| self.slots.pop(level)));
         if last {
-            for page in fallen {
+            for page in moving.drain(..) {
                 self.lose(page, out);
             }
-        } else if !fallen.is_empty() {
-            self.prepare(level + 1, 0, fallen, out);
         }
-        for page in accepted {
+        moving.append(fallen);
+        // What was evicted here leaves before the fallen pages come in.
+        let room = self.capacities[level] - self.used[level] + if last { 0 } else { short } - goal;
+        let leaving = moving.len() - moving.len().min(room as usize);
+        if last {
+            for &page in &moving[..leaving] {
+                self.lose(page, out);
+            }
+        } else if leaving > 0 {
+            let mut below = self.buffers.pop().unwrap_or_default();
+            below.extend_from_slice(&moving[..leaving]);
+            self.prepare(level + 1, 0, &mut below, out);
+            self.buffers.push(below);
+        }
+        for &page in &moving[leaving..] {
             self.fall(page, level, out);
         }
+        moving.clear();
+        self.buffers.push(moving);
     }
 
     /// A page moves down and queues as the newest of its priority.
@@ -192,7 +200,7 @@ impl EngineModel for V2 {
     }
 
     fn content(&self, tier: usize) -> Vec<u32> {
-        let names = self.slots.from_last(tier).map(|page| &self.slots.blocks[page as usize]);
+        let names = self.slots.last_first(tier).map(|page| &self.slots.blocks[page as usize]);
         names.filter(|at| at.counted && at.name != NONE).map(|at| at.name).collect()
     }
 

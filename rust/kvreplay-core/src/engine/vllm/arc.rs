@@ -1,11 +1,13 @@
 //! vLLM's ARC for the CPU tier, which is not that of FAST'03.
 //!
-//! T1, T2 and their ghosts B1, B2 with a target p, as published, but (`policies/arc.py`, vLLM 0.33.0): every
-//! insert goes to T1, also after a ghost hit; T1 is taken from when `|T1| >= int(p)`; adaptation is separate from
-//! eviction; each ghost list is bounded by the capacity alone. Since 0.31.0 a request counts once, at its end.
+//! T1, T2 and their ghosts B1, B2 with a target p, as published, but (`policies/arc.py`): every insert goes to T1,
+//! also after a ghost hit; T1 is taken from when `|T1| >= int(p)`; adaptation is separate from eviction; each
+//! ghost list is bounded by the capacity alone. Up to 0.30.0 touches promote and adapt, from 0.31.0 on a request
+//! counts once: a chunk about to be stored adapts, and the rest happens when the request ends.
 
 use super::path::{ADAPTED, Path, REUSED, WRITTEN};
-use super::policy::{ChunkPolicy, Recency};
+use super::policy::ChunkPolicy;
+use super::releases::Flags;
 use crate::engine::parts::Links;
 
 const T1: u32 = 0;
@@ -25,6 +27,8 @@ pub(super) struct Arc {
     /// Target size of T1.
     p: f64,
     capacity: u32,
+    is_atomic: bool,
+    falls_back: bool,
     /// Buffer for the victims of one call.
     chosen: Vec<u32>,
 }
@@ -72,21 +76,20 @@ impl Arc {
     }
 
     fn choose(&mut self, count: u32, spared: &impl Fn(u32) -> bool) {
-        let mut t1 = self.lens[T1 as usize];
+        let mut t1_len = self.lens[T1 as usize];
         let (mut at_t1, mut at_t2) = (self.links.next(T1), self.links.next(T2));
         self.chosen.clear();
         for _ in 0..count {
-            let from_t1 = |arc: &Self, at: &mut u32| arc.unspared(at, spared);
-            let first = if t1 >= self.p as u32 { from_t1(self, &mut at_t1) } else { None };
-            let (victim, is_t1) = match first {
-                Some(victim) => (Some(victim), true),
-                None => match self.unspared(&mut at_t2, spared) {
-                    Some(victim) => (Some(victim), false),
-                    None => (from_t1(self, &mut at_t1), true),
-                },
-            };
-            let Some(victim) = victim else { break };
-            t1 -= u32::from(is_t1);
+            let is_t1 = t1_len >= self.p as u32;
+            let mut victim = if is_t1 { self.unspared(&mut at_t1, spared) } else { None };
+            let mut from_t1 = victim.is_some();
+            victim = victim.or_else(|| self.unspared(&mut at_t2, spared));
+            if victim.is_none() && self.falls_back {
+                victim = self.unspared(&mut at_t1, spared);
+                from_t1 = true;
+            }
+            let Some(victim) = victim else { return };
+            t1_len -= u32::from(from_t1);
             self.chosen.push(victim);
         }
     }
@@ -110,13 +113,15 @@ impl Arc {
 }
 
 impl ChunkPolicy for Arc {
-    fn new(capacity: u32, _recency: Recency) -> Self {
+    fn new(capacity: u32, flags: &Flags) -> Self {
         Self {
             links: Links::new(LISTS, 0),
             list: Vec::new(),
             lens: [0; LISTS as usize],
             p: 0.0,
             capacity,
+            is_atomic: flags.arc_is_atomic,
+            falls_back: flags.arc_falls_back,
             chosen: Vec::new(),
         }
     }
@@ -163,17 +168,23 @@ impl ChunkPolicy for Arc {
         spared: impl Fn(u32) -> bool,
         victims: &mut Vec<u32>,
         gone: &mut Vec<u32>,
-    ) {
+    ) -> bool {
         self.choose(count, &spared);
-        debug_assert_eq!(self.chosen.len(), count as usize);
+        let is_enough = self.chosen.len() == count as usize;
+        if !is_enough && self.is_atomic {
+            return false;
+        }
         for i in 0..self.chosen.len() {
             let victim = self.chosen[i];
             let ghosts = if self.list_of(victim) == T1 { B1 } else { B2 };
             self.renew(ghosts, victim);
             victims.push(victim);
         }
-        self.cut(B1, gone);
-        self.cut(B2, gone);
+        if is_enough {
+            self.cut(B1, gone);
+            self.cut(B2, gone);
+        }
+        is_enough
     }
 
     fn finish(&mut self, path: &Path) {

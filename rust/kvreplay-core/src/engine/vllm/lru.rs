@@ -1,11 +1,14 @@
 //! LRU of the CPU tier.
 //!
-//! Request-scoped (0.31.0 and later, `policies/lru.py`): chunks are ranked by (request of the last use, minus
-//! position), so what the running request used is most recent, its deepest chunk first to be evicted.
-//! Touch rule (0.30.0 and earlier): chunks move to the recent end when touched and when their transfer ends.
+//! `policies/lru.py` (before 0.22: `lru_manager.py`). From 0.33.0 on chunks are ranked by (request of the last use,
+//! minus position), so what the running request used is most recent, its deepest chunk first to be evicted; in
+//! 0.31.0 and 0.32.0 a request moves what it used at its end only, and chunks enter at the recent end, head
+//! first. Before, chunks move to the recent end when touched, and from 0.24.0 on when their transfer ends, as they
+//! are out of the order until then.
 
 use super::path::{Path, USED};
 use super::policy::{ChunkPolicy, Recency};
+use super::releases::Flags;
 use crate::engine::parts::Links;
 
 const LIST: u32 = 0;
@@ -17,6 +20,8 @@ pub(super) struct Lru {
     resident: Vec<bool>,
     len: u32,
     recency: Recency,
+    /// Buffer for the victims of one call.
+    chosen: Vec<u32>,
 }
 
 fn node(key: u32) -> u32 {
@@ -35,11 +40,23 @@ impl Lru {
         };
         self.links.insert_before(newer, node(path.keys[at]));
     }
+
+    fn enter(&mut self, path: &mut Path, at: usize) {
+        self.resident[path.keys[at] as usize] = true;
+        self.len += 1;
+        path.set(at, USED);
+    }
 }
 
 impl ChunkPolicy for Lru {
-    fn new(_capacity: u32, recency: Recency) -> Self {
-        Self { links: Links::new(1, 0), resident: Vec::new(), len: 0, recency }
+    fn new(_capacity: u32, flags: &Flags) -> Self {
+        Self {
+            links: Links::new(1, 0),
+            resident: Vec::new(),
+            len: 0,
+            recency: flags.recency,
+            chosen: Vec::new(),
+        }
     }
 
     fn extend(&mut self, end: usize) {
@@ -62,27 +79,28 @@ impl ChunkPolicy for Lru {
     }
 
     fn reuse(&mut self, path: &mut Path, at: usize) {
-        if !path.has(at, USED) {
+        if self.recency == Recency::AtUse && !path.has(at, USED) {
             self.links.remove(node(path.keys[at]));
             self.place(path, at);
-            path.set(at, USED);
         }
+        path.set(at, USED);
     }
 
     fn miss(&mut self, _path: &mut Path, _at: usize) {}
 
     fn insert(&mut self, path: &mut Path, places: &[u32]) {
-        // From the tail on, the next deeper place in use is never far.
-        for &at in places.iter().rev() {
-            let (at, key) = (at as usize, path.keys[at as usize]);
-            match self.recency {
-                Recency::RequestScoped => self.place(path, at),
-                Recency::Touch => self.links.push(LIST, node(key)),
+        if self.recency == Recency::AtUse {
+            // From the tail on, the next deeper place in use is never far.
+            for &at in places.iter().rev() {
+                self.place(path, at as usize);
+                self.enter(path, at as usize);
             }
-            self.resident[key as usize] = true;
-            path.set(at, USED);
+        } else {
+            for &at in places {
+                self.links.push(LIST, node(path.keys[at as usize]));
+                self.enter(path, at as usize);
+            }
         }
-        self.len += places.len() as u32;
     }
 
     fn evict(
@@ -91,26 +109,32 @@ impl ChunkPolicy for Lru {
         spared: impl Fn(u32) -> bool,
         victims: &mut Vec<u32>,
         gone: &mut Vec<u32>,
-    ) {
-        let mut at = self.links.next(LIST);
-        let mut left = count;
-        while left > 0 && !self.links.is_end(at) {
-            let (victim, next) = (at - 1, self.links.next(at));
-            if !spared(victim) {
-                self.links.remove(at);
-                self.resident[victim as usize] = false;
-                victims.push(victim);
-                gone.push(victim);
-                left -= 1;
-            }
-            at = next;
+    ) -> bool {
+        let candidates = self.links.iter(LIST).map(|node| node - 1).filter(|&key| !spared(key));
+        self.chosen.clear();
+        self.chosen.extend(candidates.take(count as usize));
+        if self.chosen.len() < count as usize {
+            return false;
         }
-        debug_assert_eq!(left, 0);
+        for &victim in &self.chosen {
+            self.links.remove(node(victim));
+            self.resident[victim as usize] = false;
+        }
         self.len -= count;
+        victims.extend(&self.chosen);
+        gone.extend(&self.chosen);
+        true
     }
 
-    fn finish(&mut self, _path: &Path) {
-        // The order of the running request is the order of a finished one: tail first, head most recent.
+    fn finish(&mut self, path: &Path) {
+        // With `AtUse` the chunks are in this order already.
+        if self.recency == Recency::AtEnd {
+            for (at, &key) in path.keys.iter().enumerate().rev() {
+                if path.has(at, USED) && self.holds(key) {
+                    self.links.renew(LIST, node(key));
+                }
+            }
+        }
     }
 
     fn touch(&mut self, key: u32, _written: bool) {
@@ -120,7 +144,9 @@ impl ChunkPolicy for Lru {
     }
 
     fn transferred(&mut self, key: u32) {
-        self.links.renew(LIST, node(key));
+        if self.recency == Recency::TouchAndTransfer {
+            self.links.renew(LIST, node(key));
+        }
     }
 
     fn content(&self) -> Vec<u32> {

@@ -43,8 +43,9 @@ pub(super) const VLLM: ProfileInfo = ProfileInfo {
     components: &[Component { name: "vllm", releases: RELEASES }],
     options: &[Param {
         name: "offload_decode",
-        default: "false",
-        doc: "whether chunks that get full while decoding are offered to the CPU (offload_prompt_only=False)",
+        default: "",
+        doc: "whether chunks that get full while decoding are offered to the CPU, the contrary of \
+              offload_prompt_only; unless given, the release's default: false from 0.23.0 on, before always true",
     }],
     block_tokens: 16,
     roles: &[GPU_ROLE, CPU_ROLE, SECONDARY_ROLE],
@@ -62,7 +63,7 @@ const CPU_ROLE: Role = Role {
     ],
     admissions: &[Choice {
         name: "store_threshold",
-        doc: "a chunk is stored from its n-th offer on (up to 0.29: look-up); below 2 every chunk is",
+        doc: "a chunk is stored from its n-th offer on (up to 0.28.0: look-up); below 2 every chunk is",
         parameters: &[
             Param { name: "n", default: "2", doc: "store_threshold" },
             Param { name: "tracker", default: "64000", doc: "max_tracker_size: chunks counted at a time" },

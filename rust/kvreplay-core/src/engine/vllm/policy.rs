@@ -1,20 +1,32 @@
 //! What the CPU tier asks of its eviction policy.
 
 use super::path::Path;
+use super::releases::Flags;
 
 /// How recency is refreshed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recency {
-    /// Once per request, at first use and again at its end (0.31.0 and later).
-    RequestScoped,
-    /// At every look-up and every store, and when a transfer ends (0.30.0 and earlier).
+    /// At every look-up and at every call that stores.
     Touch,
+    /// The same; and a chunk of an LRU tier moves to the recent end when its transfer ends.
+    TouchAndTransfer,
+    /// Once per request, at its end.
+    AtEnd,
+    /// Once per request, at its end; until then LRU ranks all it used as most recent, its deepest chunk lowest.
+    AtUse,
+}
+
+impl Recency {
+    /// Whether a request counts once.
+    pub(super) fn is_scoped(self) -> bool {
+        matches!(self, Self::AtEnd | Self::AtUse)
+    }
 }
 
 /// An order of the chunks that are resident, and perhaps of some that were.
 pub(super) trait ChunkPolicy: Send {
-    /// A policy for a tier of `capacity` chunks.
-    fn new(capacity: u32, recency: Recency) -> Self;
+    /// A policy for a tier of `capacity` chunks under the rules of a release.
+    fn new(capacity: u32, flags: &Flags) -> Self;
 
     /// Makes room for keys below `end`.
     fn extend(&mut self, end: usize);
@@ -37,15 +49,15 @@ pub(super) trait ChunkPolicy: Send {
     /// Stores the chunks at `places` of the path, ascending.
     fn insert(&mut self, path: &mut Path, places: &[u32]);
 
-    /// Evicts `count` chunks that are not `spared`, of which there are enough. Appends them to `victims` in order
-    /// and to `gone` what is forgotten.
+    /// Evicts `count` chunks that are not `spared`, appends them to `victims` in order and to `gone` what is
+    /// forgotten. Returns false where it cannot, and then (with one exception of ARC) evicts none.
     fn evict(
         &mut self,
         count: u32,
         spared: impl Fn(u32) -> bool,
         victims: &mut Vec<u32>,
         gone: &mut Vec<u32>,
-    );
+    ) -> bool;
 
     /// Request-scoped: the request ends.
     fn finish(&mut self, path: &Path);

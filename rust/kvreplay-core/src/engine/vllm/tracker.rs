@@ -1,5 +1,5 @@
-//! The counter behind `store_threshold`: how often chunks were offered (0.30.0 and later) or looked up (before),
-//! in a bounded table that forgets the least recent entry.
+//! The counter behind `store_threshold`: how often chunks were offered (0.29.0 and later) or looked up (before), in a
+//! bounded table that forgets the least recent entry.
 
 use crate::engine::parts::Links;
 
@@ -63,8 +63,8 @@ impl Tracker {
         }
     }
 
-    /// Counts a look-up of a chunk.
-    pub(super) fn count_look_up(&mut self, key: u32, gone: &mut Vec<u32>) {
+    /// Counts one chunk.
+    pub(super) fn count_one(&mut self, key: u32, gone: &mut Vec<u32>) {
         if self.get(key) > 0 {
             self.renew(key);
         } else {

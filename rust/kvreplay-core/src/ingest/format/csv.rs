@@ -275,11 +275,11 @@ fn cell(
             let delay_us = number::from_text(text).map_or(Err("bad_type"), |n| row::delay_us(n, unit));
             row.delay_us = Some(delay_us.map_err(problem)?);
         }
-        Slot::HashIds | Slot::RunStart | Slot::RunLength | Slot::TokenIds => {
+        Slot::HashIds | Slot::RunStart | Slot::RunLength | Slot::TokenIds | Slot::OutputIds => {
             row.set_listed(slot, true);
             let list = row.list(slot);
             list.clear();
-            ids::in_text(text, list)?;
+            ids::in_text(text, list).map_err(|problem| problem.of(slot.name()))?;
         }
     }
     Ok(())

@@ -206,7 +206,9 @@ fn slot_value(
             };
             Ok(value.map(|tokens| row.set_tokens(slot, Some(tokens))))
         }
-        Slot::HashIds | Slot::RunStart | Slot::RunLength | Slot::TokenIds => path(slot, scanner, row),
+        Slot::HashIds | Slot::RunStart | Slot::RunLength | Slot::TokenIds | Slot::OutputIds => {
+            path(slot, scanner, row)
+        }
         Slot::Delay => delay(unit, scanner, row),
     }
 }
@@ -292,10 +294,8 @@ fn path(slot: Slot, scanner: &mut Scanner<'_>, row: &mut Row) -> Result<Result<(
         }
         _ => return scanner.skip().map(|()| Err("bad_type")),
     }
-    if let Some(mut problem) = found {
-        problem.field = slot.name();
-        problem.value = problem.value.replacen("hash_ids", slot.name(), 1);
-        row.problems.push(problem);
+    if let Some(problem) = found {
+        row.problems.push(problem.of(slot.name()));
     }
     Ok(Ok(()))
 }

@@ -6,6 +6,7 @@ mod containers;
 mod formats;
 mod fuzz;
 mod golden;
+mod outputs;
 mod rules;
 mod writing;
 

@@ -87,7 +87,9 @@ impl Pool {
         }
         for run in blocks {
             let order: Vec<Id> = if head_first { run.clone() } else { run.iter().rev().copied().collect() };
-            order.into_iter().for_each(|block| self.renew(block));
+            for block in order {
+                self.renew(block);
+            }
         }
     }
 }
@@ -171,7 +173,9 @@ impl Manager {
             if !self.options.head_first {
                 order.reverse();
             }
-            order.into_iter().for_each(|name| pool.renew(Ok(name)));
+            for name in order {
+                pool.renew(Ok(name));
+            }
         }
         served.0 + served.1
     }

@@ -293,14 +293,18 @@ impl Manager {
         let on_cpu = count(&self.cpu, &rest);
         let on_disk = count(&self.disk, &rest[on_cpu..]);
         let (of_cpu, of_disk) = (&rest[..on_cpu], &rest[on_cpu..on_cpu + on_disk]);
-        rest[..on_cpu + on_disk].iter().for_each(|&block| self.touch(block));
+        for &block in &rest[..on_cpu + on_disk] {
+            self.touch(block);
+        }
         let size = u64::from(request.block_tokens);
         let mut tier = 1;
         if let Some(cpu) = &mut self.cpu {
             self.hit_tokens[tier] = on_cpu as u64 * size;
             tier += 1;
             self.events.extend(of_cpu.iter().map(|block| format!("hit cpu {block}")));
-            of_cpu.iter().for_each(|&block| cpu.take(block));
+            for &block in of_cpu {
+                cpu.take(block);
+            }
         }
         let mut back = of_cpu.to_vec();
         let room = self.cpu.as_ref().is_none_or(|cpu| cpu.empty + cpu.inactive_blocks() >= on_disk);
@@ -318,7 +322,9 @@ impl Manager {
             }
         }
         if let Some(disk) = &mut self.disk {
-            of_disk.iter().for_each(|&block| disk.take(block));
+            for &block in of_disk {
+                disk.take(block);
+            }
             self.give_back(true, of_disk);
         }
         if self.cpu.is_some() {

@@ -18,6 +18,15 @@ pub(crate) struct Options {
     pub(crate) copy_on_partial_reuse: bool,
 }
 
+/// Where a block hangs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Not in the tree.
+    Out,
+    Root,
+    Below(usize),
+}
+
 #[derive(Debug, Clone)]
 struct Block {
     tokens: Vec<Token>,
@@ -26,8 +35,7 @@ struct Block {
     priority: u8,
     duration_us: i64,
     expires_us: Option<i64>,
-    /// Not in the tree; below the root; below a block.
-    parent: Option<Option<usize>>,
+    place: Place,
     used: bool,
 }
 
@@ -59,7 +67,7 @@ impl Manager {
             priority: 35,
             duration_us: 0,
             expires_us: None,
-            parent: None,
+            place: Place::Out,
             used: false,
         };
         let [gpu, host] = options.capacities;
@@ -89,7 +97,7 @@ impl Manager {
         }
         let mut keys = sequence.prompt.clone();
         keys.last_mut().unwrap().pop();
-        let (mut held, mut root, mut searching) = (Vec::new(), None, true);
+        let (mut held, mut root, mut searching) = (Vec::new(), Place::Root, true);
         for (at, key) in keys.iter().enumerate() {
             let covered =
                 self.options.priority_tokens == 0 || ((at * size) as u64) < self.options.priority_tokens;
@@ -98,7 +106,7 @@ impl Manager {
             let found = if searching { self.find(root, key, true) } else { None };
             let block = match found {
                 Some((block, matched)) if matched == size => {
-                    root = Some(block);
+                    root = Place::Below(block);
                     self.hit(block, matched);
                     self.claim(block, priority, duration_us);
                     self.onboard(block);
@@ -143,16 +151,16 @@ impl Manager {
         counted.map(|&block| self.blocks[block].label.unwrap()).collect()
     }
 
-    fn children(&self, parent: Option<usize>) -> Vec<usize> {
-        self.stored.iter().copied().filter(|&block| self.blocks[block].parent == Some(parent)).collect()
+    fn children(&self, of: Place) -> Vec<usize> {
+        self.stored.iter().copied().filter(|&block| self.blocks[block].place == of).collect()
     }
 
     fn has_children(&self, block: usize) -> bool {
-        !self.children(Some(block)).is_empty()
+        !self.children(Place::Below(block)).is_empty()
     }
 
     /// The child with these tokens, else the newest of those with most leading tokens.
-    fn find(&self, root: Option<usize>, key: &[Token], partial: bool) -> Option<(usize, usize)> {
+    fn find(&self, root: Place, key: &[Token], partial: bool) -> Option<(usize, usize)> {
         let children = self.children(root);
         if key.is_empty() {
             return None;
@@ -261,14 +269,14 @@ impl Manager {
 
     /// A block and all below it leave the tree, the last level first.
     fn drop_below(&mut self, block: usize) {
-        if self.blocks[block].parent.is_none() {
+        if self.blocks[block].place == Place::Out {
             return;
         }
         let mut order = vec![block];
         let mut at = 0;
         while at < order.len() {
             // Newest sibling first, as the product's lists have them.
-            order.extend(self.children(Some(order[at])).iter().rev());
+            order.extend(self.children(Place::Below(order[at])).iter().rev());
             at += 1;
         }
         for block in order.into_iter().rev() {
@@ -280,19 +288,19 @@ impl Manager {
         self.event("evict", block, self.blocks[block].level);
         self.counted.remove(&block);
         self.stored.retain(|&stored| stored != block);
-        self.blocks[block].parent = None;
+        self.blocks[block].place = Place::Out;
     }
 
     fn store(&mut self, sequence: &Sequence, held: &[usize]) {
-        let (mut root, mut matching) = (None, true);
+        let (mut root, mut matching) = (Place::Root, true);
         for ((&block, tokens), &label) in held.iter().zip(&sequence.blocks).zip(&sequence.labels) {
             let found = if matching { self.find(root, tokens, false) } else { None };
             self.blocks[block].tokens.clone_from(tokens);
-            root = Some(if let Some((same, _)) = found {
+            root = Place::Below(if let Some((same, _)) = found {
                 same
             } else {
                 matching = false;
-                self.blocks[block].parent = Some(root);
+                self.blocks[block].place = root;
                 self.blocks[block].label = label;
                 self.stored.push(block);
                 let known = self.counted.iter().any(|&other| self.blocks[other].label == label);

@@ -2,13 +2,21 @@
 
 use crate::engine::EngineRequest;
 
+/// Where a page hangs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Not in the tree.
+    Out,
+    Root,
+    Below(usize),
+}
+
 #[derive(Debug, Clone)]
 struct Page {
     name: Option<u32>,
     level: usize,
     priority: u8,
-    /// Not in the tree; below the root; below a page.
-    parent: Option<Option<usize>>,
+    place: Place,
 }
 
 /// The manager and what the last request did.
@@ -82,7 +90,7 @@ impl Manager {
             let covered = self.priority_tokens == 0 || token < self.priority_tokens;
             let prompt_priority = if covered { self.priority.unwrap_or(35) } else { 35 };
             let priority = if token < request.prompt_tokens { prompt_priority } else { self.decode_priority };
-            self.pages.push(Some(Page { name: None, level: 0, priority, parent: None }));
+            self.pages.push(Some(Page { name: None, level: 0, priority, place: Place::Out }));
             held.push(self.pages.len() - 1);
         }
         self.close(request, held);
@@ -91,7 +99,7 @@ impl Manager {
     pub(crate) fn content(&self, level: usize) -> Vec<u32> {
         let mut order = self.of_level(level);
         order.sort_by_key(|&page| self.page(page).priority);
-        let in_tree = order.iter().rev().filter(|&&page| self.page(page).parent.is_some());
+        let in_tree = order.iter().rev().filter(|&&page| self.page(page).place != Place::Out);
         in_tree.filter_map(|&page| self.page(page).name).collect()
     }
 
@@ -101,7 +109,7 @@ impl Manager {
 
     fn find(&self, name: u32) -> Option<usize> {
         let is = |page: &Option<Page>| {
-            page.as_ref().is_some_and(|page| page.name == Some(name) && page.parent.is_some())
+            page.as_ref().is_some_and(|page| page.name == Some(name) && page.place != Place::Out)
         };
         self.pages.iter().position(is)
     }
@@ -146,7 +154,7 @@ impl Manager {
         }
         for page in staying {
             let from = self.page(page).level;
-            if let Some(name) = self.page(page).name.filter(|_| self.page(page).parent.is_some()) {
+            if let Some(name) = self.page(page).name.filter(|_| self.page(page).place != Place::Out) {
                 self.events.push(format!("evict {} {name}", TIERS[from]));
                 self.events.push(format!("insert {} {name}", TIERS[level]));
             }
@@ -157,12 +165,12 @@ impl Manager {
 
     /// A page is gone; what hangs below it and is queued too.
     fn lose(&mut self, page: usize) {
-        if self.page(page).parent.is_some() {
+        if self.page(page).place != Place::Out {
             let mut order = vec![page];
             let mut at = 0;
             while at < order.len() {
                 let below = |other: &usize| {
-                    self.pages[*other].as_ref().is_some_and(|page| page.parent == Some(Some(order[at])))
+                    self.pages[*other].as_ref().is_some_and(|page| page.place == Place::Below(order[at]))
                 };
                 let children: Vec<usize> = (0..self.pages.len()).rev().filter(below).collect();
                 order.extend(children);
@@ -173,7 +181,7 @@ impl Manager {
                 if let Some(name) = name {
                     self.events.push(format!("evict {} {name}", TIERS[level]));
                 }
-                self.pages[below].as_mut().unwrap().parent = None;
+                self.pages[below].as_mut().unwrap().place = Place::Out;
             }
             for below in order {
                 if self.queue.contains(&below) {
@@ -187,7 +195,7 @@ impl Manager {
 
     fn close(&mut self, request: &EngineRequest<'_>, held: Vec<usize>) {
         let full = request.total_full_blocks() as usize;
-        let (mut parent, mut matching, mut known) = (None, true, true);
+        let (mut place, mut matching, mut known) = (Place::Root, true, true);
         for (at, &page) in held.iter().enumerate().take(full) {
             let name = request.name_of(at as u64).filter(|_| known);
             known = name.is_some();
@@ -195,18 +203,18 @@ impl Manager {
             if there.is_none() {
                 matching = false;
                 let stored = self.pages[page].as_mut().unwrap();
-                (stored.name, stored.parent) = (name, Some(parent));
+                (stored.name, stored.place) = (name, place);
                 if let Some(name) = name {
                     self.events.push(format!("insert gpu {name}"));
                 }
             }
-            parent = Some(there.unwrap_or(page));
+            place = Place::Below(there.unwrap_or(page));
         }
         for page in held.into_iter().rev() {
-            if self.page(page).parent.is_some() {
-                self.queue.push(page);
-            } else {
+            if self.page(page).place == Place::Out {
                 self.pages[page] = None;
+            } else {
+                self.queue.push(page);
             }
         }
     }

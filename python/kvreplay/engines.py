@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from kvreplay import _core, calls, units
-from kvreplay.errors import ConfigError
+from kvreplay.errors import ConfigError, translated
 from kvreplay.trace import Trace
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kvreplay.replaying import Tier
 
 # What an engine decides itself: a tier of a profile leaves these at their defaults.
+OUTPUTS = "output_blocks"
 _FIXED = ("fill", "touch", "closure")
 
 
@@ -91,7 +92,9 @@ def profiled(trace: Trace, profile: object, options: Mapping[str, object] | None
     """
     if not isinstance(profile, str):
         raise ConfigError(f"profile {profile!r} is not a name", hint='write profile="vllm@0.33"')
-    core = _core.profile_trace(trace.core, profile, option_texts(options))
+    texts = option_texts(options)
+    with translated():
+        core = _core.profile_trace(trace.core, profile, texts)
     return Profiled(core.profile, core, Trace(core.trace()))
 
 
@@ -132,5 +135,49 @@ def rules(profile: str) -> tuple[str, pl.DataFrame]:
     """The resolved name of a profile and its rules: ``topic``, ``rule``, ``since``, ``source``."""
     from kvreplay.frames import frame
 
-    name, table = _core.profile_rules(profile)
+    with translated():
+        name, table = _core.profile_rules(profile)
     return name, frame(table)
+
+
+def output_bounds(
+    trace: Trace,
+    tiers: Sequence[Tier],
+    *,
+    profile: str,
+    options: Mapping[str, object] | None = None,
+    model: object = None,
+    progress: ProgressHook | None = None,
+) -> list[dict[str, Any]]:
+    """What decoded blocks change: hits with private blocks (lower bound) and with the listed ones (upper).
+
+    Parameters
+    ----------
+    trace, tiers, model, progress
+        As in :func:`kvreplay.replay`.
+    profile, options
+        The profile; its option ``outputs`` is set here.
+
+    Returns
+    -------
+    list of dict
+        ``outputs`` (``private``, then ``listed``), ``hit_tokens`` and ``token_hit_ratio`` of all tiers; empty
+        when the trace lists no output blocks, since there is no upper bound to show then.
+    """
+    from kvreplay.replaying import replay
+
+    if OUTPUTS not in trace.requests().columns:
+        return []
+    rows = []
+    for outputs in ("private", "listed"):
+        result = replay(
+            trace,
+            tiers,
+            profile=profile,
+            profile_options={**(options or {}), "outputs": outputs},
+            model=model,
+            progress=progress,
+        )
+        summary = result.summary
+        rows.append({"outputs": outputs} | {key: summary[key] for key in ("hit_tokens", "token_hit_ratio")})
+    return rows
