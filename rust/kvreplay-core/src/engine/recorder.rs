@@ -212,6 +212,12 @@ impl Recorder {
         self.stranded_blocks
     }
 
+    /// Events so far.
+    #[must_use]
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
     /// The events, and the counters in blocks; `content` lists the units resident at the end, per tier.
     #[must_use]
     pub fn finish(self, content: &[Vec<u32>]) -> (Events, Vec<Counters>) {
