@@ -54,7 +54,7 @@ impl Hierarchy<'_> {
             tier.ledger.record(moves);
             return;
         }
-        for &Move { block, victim } in moves {
+        for (block, victim) in moves.iter().flat_map(|moved| moved.each()) {
             self.tiers[k].ledger.store(block, request.index);
             if let Some(victim) = victim {
                 self.tiers[k].ledger.counters.evicted += 1;
@@ -190,7 +190,7 @@ impl Hierarchy<'_> {
             return;
         };
         tier.ledger.count(cause, 1);
-        self.record(k, &[Move { block: unit, victim }], request, events);
+        self.record(k, &[Move::one(unit, victim)], request, events);
         if let Some(victim) = victim {
             self.hand_down(k + 1, victim, request, events);
         }

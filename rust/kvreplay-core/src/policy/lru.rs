@@ -5,8 +5,9 @@
 
 use super::parts::Queue;
 use super::spec::Args;
-use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
+use super::{Build, Move, Policy, PolicyInfo, Room, Stored, validate_content};
 use crate::error::Result;
+use crate::trace::Run;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "lru",
@@ -40,6 +41,14 @@ impl Policy for Lru {
         }
         self.queue.push(&mut self.slots, block, room.exposed(block));
         Stored::Done { victim }
+    }
+
+    fn hit_run(&mut self, run: Run, _: &Room<'_>) {
+        self.queue.renew_run(&mut self.slots, run);
+    }
+
+    fn insert_run(&mut self, run: Run, room: &mut Room<'_>, moves: &mut Vec<Move>) {
+        self.queue.store_run(&mut self.slots, run, room, moves, Queue::evict_run);
     }
 
     fn remove(&mut self, block: u32, _: &Room<'_>) {

@@ -41,13 +41,37 @@ pub enum Stored {
     },
 }
 
-/// An insertion of a pass and who left for it.
+/// Insertions one after the other and who left for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
-    /// The block that came.
+    /// The first block that came.
     pub block: u32,
-    /// The block that left, if any.
+    /// The block that left for it, if any.
     pub victim: Option<u32>,
+    /// How many came, consecutive numbers each of which had the next victim.
+    pub len: u32,
+}
+
+impl Move {
+    /// One block came.
+    #[must_use]
+    pub fn one(block: u32, victim: Option<u32>) -> Self {
+        Self { block, victim, len: 1 }
+    }
+
+    /// The insertions one by one, in order.
+    pub fn each(self) -> impl Iterator<Item = (u32, Option<u32>)> {
+        (0..self.len).map(move |i| (self.block + i, self.victim.map(|victim| victim + i)))
+    }
+}
+
+/// Accesses one after the other, of consecutive blocks that all hit or all missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// The blocks.
+    pub run: Run,
+    /// Whether they hit.
+    pub hit: bool,
 }
 
 /// An eviction policy of one tier.
@@ -118,7 +142,7 @@ pub trait Policy: Send {
                         below = false;
                         continue;
                     };
-                    moves.push(Move { block, victim });
+                    moves.push(Move::one(block, victim));
                 }
                 below = true;
             }
@@ -126,24 +150,41 @@ pub trait Policy: Send {
         room.uncover();
     }
 
-    /// One access per block, from the first to the last (`semantics.md` section 4); `hits` gets a flag each.
-    fn accesses(&mut self, room: &mut Room<'_>, runs: &[Run], hits: &mut Vec<bool>, moves: &mut Vec<Move>) {
+    /// One access per block, from the first to the last (`semantics.md` section 4); `stretches` tells which hit.
+    fn accesses(
+        &mut self,
+        room: &mut Room<'_>,
+        runs: &[Run],
+        stretches: &mut Vec<Stretch>,
+        moves: &mut Vec<Move>,
+    ) {
         for run in runs {
             let (mut block, end) = (run.start, run.start + run.len);
             while block < end {
-                // Hits evict nothing, so a stretch of resident blocks stays one until it is used.
-                let len = room.residents().leading_range(block, end - block);
-                self.hit_run(Run { start: block, len }, room);
-                hits.resize(hits.len() + len as usize, true);
-                block += len;
-                let first = block;
-                while block < end && !room.holds(block) {
-                    if let Stored::Done { victim } = store(self, room, block) {
-                        moves.push(Move { block, victim });
-                    }
-                    block += 1;
+                // Hits evict nothing, and no insertion brings in another block: a stretch stays one until it
+                // is used.
+                let resident = Run { start: block, len: room.residents().leading_range(block, end - block) };
+                if resident.len > 0 {
+                    self.hit_run(resident, room);
+                    stretches.push(Stretch { run: resident, hit: true });
+                    block += resident.len;
                 }
-                hits.resize(hits.len() + (block - first) as usize, false);
+                let absent = Run { start: block, len: room.residents().leading_absent(block, end - block) };
+                if absent.len > 0 {
+                    self.insert_run(absent, room, moves);
+                    stretches.push(Stretch { run: absent, hit: false });
+                    block += absent.len;
+                }
+            }
+        }
+    }
+
+    /// Absent blocks of a run come in one after the other, from the first to the last.
+    #[inline]
+    fn insert_run(&mut self, run: Run, room: &mut Room<'_>, moves: &mut Vec<Move>) {
+        for block in run.start..run.start + run.len {
+            if let Stored::Done { victim } = store(self, room, block) {
+                moves.push(Move::one(block, victim));
             }
         }
     }

@@ -7,7 +7,7 @@
 
 use super::parts::{BitSet, Queue};
 use super::spec::Args;
-use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
+use super::{Build, Move, Policy, PolicyInfo, Room, Stored, validate_content};
 use crate::error::Result;
 use crate::trace::Run;
 
@@ -68,6 +68,12 @@ impl Policy for Sieve {
         }
         self.queue.push(&mut self.slots, block, room.exposed(block));
         Stored::Done { victim }
+    }
+
+    fn insert_run(&mut self, run: Run, room: &mut Room<'_>, moves: &mut Vec<Move>) {
+        let visited = &mut self.visited;
+        let evict = |queue: &mut Queue, most| queue.evict_swept_run(visited, most);
+        self.queue.store_run(&mut self.slots, run, room, moves, evict);
     }
 
     fn remove(&mut self, block: u32, _: &Room<'_>) {

@@ -84,6 +84,18 @@ impl BitSet {
         len
     }
 
+    /// How many of `start .. start + len` are not in the set before the first that is.
+    #[must_use]
+    pub fn leading_absent(&self, start: u32, len: u32) -> u32 {
+        for (word, mask) in pieces(start, len) {
+            let members = self.words[word] & mask;
+            if members != 0 {
+                return (word as u64 * 64 + u64::from(members.trailing_zeros()) - u64::from(start)) as u32;
+            }
+        }
+        len
+    }
+
     /// Number of members.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -148,6 +160,8 @@ mod tests {
                 prop_assert_eq!(bits.count_range(at, len) as usize, set.range(at..at + len).count());
                 let lead = (at..at + len).take_while(|i| set.contains(i)).count();
                 prop_assert_eq!(bits.leading_range(at, len) as usize, lead);
+                let absent = (at..at + len).take_while(|i| !set.contains(i)).count();
+                prop_assert_eq!(bits.leading_absent(at, len) as usize, absent);
                 prop_assert_eq!(bits.get(at), set.contains(&at));
             }
             prop_assert_eq!(bits.iter().collect::<BTreeSet<_>>(), set.clone());

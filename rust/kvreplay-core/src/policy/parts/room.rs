@@ -126,6 +126,13 @@ impl<'a> Room<'a> {
         self.guarding && self.guard.get(block)
     }
 
+    /// Whether any resident block may leave now: no closure, no request guarded.
+    #[inline]
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        !self.closed && !self.guarding
+    }
+
     /// Whether no resident child protects the block (always so without closure).
     #[inline(always)]
     #[must_use]
@@ -207,6 +214,17 @@ impl<'a> Room<'a> {
             block - 1
         };
         self.holds(parent).then_some(parent)
+    }
+
+    /// Absent blocks are resident from now on, and as many others no more. Without closure only.
+    pub(crate) fn exchange(&mut self, came: Run, left: Option<Run>) {
+        debug_assert!(self.is_plain());
+        self.resident.set_range(came.start, came.len);
+        self.len += came.len;
+        if let Some(left) = left {
+            self.resident.clear_range(left.start, left.len);
+            self.len -= left.len;
+        }
     }
 
     /// A block is resident no more. Returns the resident block that has lost its last child, with closure.

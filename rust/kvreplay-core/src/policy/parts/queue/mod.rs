@@ -9,6 +9,8 @@
 //! The slot of a block lies in an array shared by all queues of a policy, since a block is in one queue
 //! at a time: four bytes per distinct block, and at most eight more per block in the queue.
 
+mod runs;
+
 use super::{BitTree, NONE, Room};
 
 /// A queue. All methods take `slots`, the array of slots per block.
@@ -85,7 +87,7 @@ impl Queue {
         let mut next = self.after(slot);
         // One slot stays free, so that equal ends mean an empty queue.
         if next == self.head {
-            self.pack(slots);
+            self.pack(slots, 1);
             slot = self.tail;
             next = self.after(slot);
         }
@@ -112,13 +114,25 @@ impl Queue {
         self.exposed.clear(slot);
         self.len -= 1;
         if slot == self.head {
-            while self.head != self.tail && self.ring[self.head] == NONE {
-                self.head = self.after(self.head);
-            }
+            self.trim_head();
         } else if self.after(slot) == self.tail {
-            while self.head != self.tail && self.ring[self.before(self.tail)] == NONE {
-                self.tail = self.before(self.tail);
-            }
+            self.trim_tail();
+        }
+    }
+
+    /// Moves the oldest end to the oldest block.
+    #[inline(always)]
+    fn trim_head(&mut self) {
+        while self.head != self.tail && self.ring[self.head] == NONE {
+            self.head = self.after(self.head);
+        }
+    }
+
+    /// Moves the newest end to the newest block.
+    #[inline(always)]
+    fn trim_tail(&mut self) {
+        while self.head != self.tail && self.ring[self.before(self.tail)] == NONE {
+            self.tail = self.before(self.tail);
         }
     }
 
@@ -296,13 +310,14 @@ impl Queue {
         newer.iter().rev().chain(older.iter().rev()).copied().filter(|&block| block != NONE)
     }
 
-    /// Closes the gaps; a ring with few gaps grows first.
+    /// Closes the gaps; a ring too small for `more` blocks and some air grows first.
     #[cold]
     #[inline(never)]
-    fn pack(&mut self, slots: &mut [u32]) {
+    fn pack(&mut self, slots: &mut [u32], more: usize) {
         let mut size = self.ring.len();
-        if self.len as usize * 3 > size * 2 {
-            size = SMALLEST + self.len as usize * 2;
+        let need = self.len as usize + more;
+        if need * 3 > size * 2 {
+            size = SMALLEST + need * 2;
         }
         let mut ring = Vec::with_capacity(size);
         let mut exposed = BitTree::new(size);
