@@ -48,7 +48,7 @@ impl Policy for Lru {
     }
 
     fn insert_run(&mut self, run: Run, room: &mut Room<'_>, moves: &mut Vec<Move>) {
-        self.queue.store_run(&mut self.slots, run, room, moves, Queue::evict_run);
+        self.queue.store_run(&mut self.slots, run, room, moves);
     }
 
     fn remove(&mut self, block: u32, _: &Room<'_>) {

@@ -3,6 +3,7 @@
 mod engine;
 mod opt;
 mod parallel;
+mod references;
 mod result;
 mod sequences;
 mod slices;

@@ -249,6 +249,11 @@ impl Queue {
         }
     }
 
+    /// Puts the mark on a block.
+    pub fn set_mark(&mut self, slots: &[u32], block: u32) {
+        self.mark = slots[block as usize] as usize;
+    }
+
     /// Whether a slot lies between the ends.
     fn spans(&self, slot: usize) -> bool {
         if self.head <= self.tail {

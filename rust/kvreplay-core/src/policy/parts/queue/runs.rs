@@ -4,9 +4,9 @@
 //! that came in one piece lies in consecutive slots, so it moves with a few words of bits and sequential memory
 //! instead of block by block. Each operation equals its one-block counterpart repeated.
 
-use super::{NONE, OLDEST, Queue};
+use super::{NONE, Queue};
 use crate::policy::Move;
-use crate::policy::parts::{BitSet, Room};
+use crate::policy::parts::Room;
 use crate::trace::Run;
 
 /// How many of `values` continue the sequence after `first`.
@@ -69,52 +69,14 @@ impl Queue {
         Some(run)
     }
 
-    /// Takes out what [`Queue::evict_swept`] would take one after the other, blocks in `visited` being passed and
-    /// taken out of the set, as far as that is a run: at most `most` blocks.
-    pub fn evict_swept_run(&mut self, visited: &mut BitSet, most: u32) -> Option<Run> {
-        if self.is_empty() || most == 0 {
-            return None;
-        }
-        let mut at = if self.mark == OLDEST { self.head } else { self.mark };
-        loop {
-            at = self.next_exposed(at).filter(|_| at != self.tail).unwrap_or(self.head);
-            let near = self.run_at(at, u32::MAX);
-            let passed = visited.leading_range(near.start, near.len);
-            if passed > 0 {
-                visited.clear_range(near.start, passed);
-                at = self.behind(at + passed as usize);
-                continue;
-            }
-            let mut len = visited.leading_absent(near.start, near.len.min(most));
-            if len > 1 && self.behind(at + len as usize) == self.tail {
-                // What comes in for the others will lie behind the newest block, and the hand moves on to it.
-                len -= 1;
-            }
-            self.mark = at + len as usize - 1;
-            self.take_out_run(at, len as usize);
-            if !self.spans(self.mark) {
-                self.mark = OLDEST;
-            }
-            return Some(Run { start: near.start, len });
-        }
-    }
-
-    /// Stores absent blocks of a run, one after the other; `evict` takes out the next to leave as far as they are
-    /// a run, at most so many.
+    /// Stores absent blocks of a run one after the other, the oldest leaving for them.
     #[inline]
-    pub fn store_run(
-        &mut self,
-        slots: &mut [u32],
-        run: Run,
-        room: &mut Room<'_>,
-        moves: &mut Vec<Move>,
-        mut evict: impl FnMut(&mut Self, u32) -> Option<Run>,
-    ) {
+    pub fn store_run(&mut self, slots: &mut [u32], run: Run, room: &mut Room<'_>, moves: &mut Vec<Move>) {
         let (mut block, end) = (run.start, run.start + run.len);
         while block < end {
             let free = room.capacity() - room.len();
             let most = end - block;
-            let victims = if free > 0 { None } else { evict(self, most) };
+            let victims = if free > 0 { None } else { self.evict_run(most) };
             let len = victims.map_or(free.min(most), |victims| victims.len);
             if len == 0 {
                 return; // a tier of no blocks
