@@ -4,7 +4,7 @@ use super::ledger::Cause;
 use super::{EventKind, Events, Hierarchy, Request};
 use crate::admission::Offer;
 use crate::policy::parts::BitSet;
-use crate::policy::{Move, Stored, Stretch};
+use crate::policy::{Move, Order, Stored, Stretch};
 use crate::trace::Run;
 
 impl Hierarchy<'_> {
@@ -102,7 +102,7 @@ impl Hierarchy<'_> {
         moves: &[Move],
         events: &mut Events,
     ) {
-        let mut moves = moves.iter().flat_map(|moved| moved.each()).peekable();
+        let mut moves = moves.iter().flat_map(|moved| moved.each(Order::Forward)).peekable();
         let rejected = std::mem::take(&mut self.scratch.rejected);
         let mut refused = rejected.iter().peekable();
         for &Stretch { run, hit } in stretches {

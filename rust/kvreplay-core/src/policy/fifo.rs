@@ -4,6 +4,7 @@
 //! tail of a path before its head.
 
 use super::parts::Arrivals;
+use super::runs::{Order, store_run};
 use super::spec::Args;
 use super::{Build, Move, Policy, PolicyInfo, Room, Stored, validate_content};
 use crate::error::Result;
@@ -27,7 +28,7 @@ impl Policy for Fifo {
     #[inline]
     fn hit(&mut self, _: u32, _: &Room<'_>) {}
 
-    fn hit_run(&mut self, _: Run, _: &Room<'_>) {}
+    fn hit_run(&mut self, _: Run, _: Order, _: &mut Room<'_>) {}
 
     #[inline]
     fn insert(&mut self, block: u32, room: &Room<'_>) -> Stored {
@@ -42,8 +43,10 @@ impl Policy for Fifo {
         Stored::Done { victim }
     }
 
-    fn insert_run(&mut self, run: Run, room: &mut Room<'_>, moves: &mut Vec<Move>) {
-        self.queue.store_run(run, room, moves, None);
+    fn insert_run(&mut self, run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
+        let evict = |fifo: &mut Self, most, room: &Room<'_>| fifo.queue.evict_run(room, most, order);
+        let push = |fifo: &mut Self, run, exposed| fifo.queue.push_run(run, order, exposed);
+        store_run(self, run, order, room, moves, evict, push);
     }
 
     fn remove(&mut self, block: u32, _: &Room<'_>) {

@@ -4,6 +4,7 @@
 //! head of a path is its most recent block, so contents are ancestor-closed without further care.
 
 use super::parts::Queue;
+use super::runs::{Order, store_run};
 use super::spec::Args;
 use super::{Build, Move, Policy, PolicyInfo, Room, Stored, validate_content};
 use crate::error::Result;
@@ -43,12 +44,16 @@ impl Policy for Lru {
         Stored::Done { victim }
     }
 
-    fn hit_run(&mut self, run: Run, _: &Room<'_>) {
-        self.queue.renew_run(&mut self.slots, run);
+    fn hit_run(&mut self, run: Run, order: Order, room: &mut Room<'_>) {
+        self.queue.renew_run(&mut self.slots, run, order, room.exposed_run(run, order));
     }
 
-    fn insert_run(&mut self, run: Run, room: &mut Room<'_>, moves: &mut Vec<Move>) {
-        self.queue.store_run(&mut self.slots, run, room, moves);
+    fn insert_run(&mut self, run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
+        let evict = |lru: &mut Self, most, room: &Room<'_>| {
+            lru.queue.evict_run(&lru.slots, room, most, order, |run| run.len)
+        };
+        let push = |lru: &mut Self, run, exposed| lru.queue.push_run(&mut lru.slots, run, order, exposed);
+        store_run(self, run, order, room, moves, evict, push);
     }
 
     fn remove(&mut self, block: u32, _: &Room<'_>) {

@@ -14,6 +14,7 @@ pub mod parts;
 mod random;
 mod recompute_cost;
 mod registry;
+mod runs;
 mod s3fifo;
 mod sieve;
 mod slru;
@@ -26,6 +27,7 @@ mod wtinylfu;
 pub use opt::parse_opt;
 pub use parts::{Closure, Room, Topology};
 pub use registry::{Build, BuildFn, POLICIES, PolicyInfo, build};
+pub use runs::Order;
 
 use crate::trace::Run;
 
@@ -48,7 +50,8 @@ pub struct Move {
     pub block: u32,
     /// The block that left for it, if any.
     pub victim: Option<u32>,
-    /// How many came, consecutive numbers each of which had the next victim.
+    /// How many came, consecutive numbers, and as many victims: in object mode the first came first, in a
+    /// pass the last.
     pub len: u32,
 }
 
@@ -59,9 +62,10 @@ impl Move {
         Self { block, victim, len: 1 }
     }
 
-    /// The insertions one by one, in order.
-    pub fn each(self) -> impl Iterator<Item = (u32, Option<u32>)> {
-        (0..self.len).map(move |i| (self.block + i, self.victim.map(|victim| victim + i)))
+    /// The insertions one by one.
+    pub fn each(self, order: Order) -> impl Iterator<Item = (u32, Option<u32>)> {
+        let first = Run { start: 0, len: self.len };
+        order.each(first).map(move |i| (self.block + i, self.victim.map(|victim| victim + i)))
     }
 }
 
@@ -127,27 +131,23 @@ pub trait Policy: Send {
     /// One request-atomic pass: the blocks of `runs` from the last to the first (`semantics.md` section 3).
     /// A provided method so that its loop is compiled for each policy.
     fn pass(&mut self, room: &mut Room<'_>, runs: &[Run], moves: &mut Vec<Move>) {
-        let mut below = false;
-        for run in runs.iter().rev() {
-            for block in (run.start..run.start + run.len).rev() {
-                if below {
-                    room.cover(block);
+        for &Run { start, mut len } in runs.iter().rev() {
+            while len > 0 {
+                // The path is guarded, and no insertion brings in another block: a stretch stays one until it is
+                // used.
+                let resident = room.residents().trailing_range(start, len);
+                if resident > 0 {
+                    len -= resident;
+                    self.hit_run(Run { start: start + len, len: resident }, Order::Back, room);
                 }
-                if room.holds(block) {
-                    self.hit(block, room);
-                } else {
-                    // A tier always has room for the head of a path: every resident block guarded means
-                    // that the path fills the tier, and then this block is resident.
-                    let Stored::Done { victim } = store(self, room, block) else {
-                        below = false;
-                        continue;
-                    };
-                    moves.push(Move::one(block, victim));
+                let absent = room.residents().trailing_absent(start, len);
+                if absent > 0 {
+                    len -= absent;
+                    self.insert_run(Run { start: start + len, len: absent }, Order::Back, room, moves);
                 }
-                below = true;
             }
         }
-        room.uncover();
+        room.end_pass();
     }
 
     /// One access per block, from the first to the last (`semantics.md` section 4); `stretches` tells which hit.
@@ -165,13 +165,13 @@ pub trait Policy: Send {
                 // is used.
                 let resident = Run { start: block, len: room.residents().leading_range(block, end - block) };
                 if resident.len > 0 {
-                    self.hit_run(resident, room);
+                    self.hit_run(resident, Order::Forward, room);
                     stretches.push(Stretch { run: resident, hit: true });
                     block += resident.len;
                 }
                 let absent = Run { start: block, len: room.residents().leading_absent(block, end - block) };
                 if absent.len > 0 {
-                    self.insert_run(absent, room, moves);
+                    self.insert_run(absent, Order::Forward, room, moves);
                     stretches.push(Stretch { run: absent, hit: false });
                     block += absent.len;
                 }
@@ -179,20 +179,34 @@ pub trait Policy: Send {
         }
     }
 
-    /// Absent blocks of a run come in one after the other, from the first to the last.
+    /// Absent blocks of a run come in one after the other. [`Order::Forward`] promises that any block may leave.
     #[inline]
-    fn insert_run(&mut self, run: Run, room: &mut Room<'_>, moves: &mut Vec<Move>) {
-        for block in run.start..run.start + run.len {
+    fn insert_run(&mut self, run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
+        self.insert_each(run, order, room, moves);
+    }
+
+    /// [`Policy::insert_run`] block by block.
+    #[inline]
+    fn insert_each(&mut self, run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
+        for block in order.each(run) {
+            if order == Order::Back {
+                room.come_to(block);
+            }
             if let Stored::Done { victim } = store(self, room, block) {
                 moves.push(Move::one(block, victim));
+            } else {
+                room.pass_by();
             }
         }
     }
 
-    /// Resident blocks of a run are used one after the other, from the first to the last.
+    /// Resident blocks of a run are used one after the other.
     #[inline]
-    fn hit_run(&mut self, run: Run, room: &Room<'_>) {
-        for block in run.start..run.start + run.len {
+    fn hit_run(&mut self, run: Run, order: Order, room: &mut Room<'_>) {
+        for block in order.each(run) {
+            if order == Order::Back {
+                room.come_to(block);
+            }
             self.hit(block, room);
         }
     }

@@ -10,9 +10,11 @@
 //! which no victim is found gives way to the other one.
 
 use super::parts::{Ghost, Queue};
+use super::runs::{Order, store_run};
 use super::spec::{Args, Param};
-use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
+use super::{Build, Move, Policy, PolicyInfo, Room, Stored, validate_content};
 use crate::error::Result;
+use crate::trace::Run;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "s3fifo",
@@ -94,6 +96,48 @@ impl S3Fifo {
         None
     }
 
+    /// [`S3Fifo::evict`] for at most `most` blocks that come in one after the other, none of them a ghost: more than
+    /// one leaves where S is asked each time and gives blocks of a run.
+    fn evict_run(&mut self, room: &Room<'_>, most: u32, order: Order) -> Option<Run> {
+        if self.main.len() > self.most_main {
+            return self.evict(room).map(|start| Run { start, len: 1 });
+        }
+        // What has enough hits moves on first; who leaves is then the oldest of S.
+        while let Some(block) = self.small.oldest(&self.slots, room) {
+            if self.state[block as usize] & MOST < self.promote_at {
+                break;
+            }
+            self.promote(block, room);
+        }
+        let most = if self.main.len() > self.most_main { 1 } else { most };
+        let (state, promote_at) = (&self.state, self.promote_at);
+        let rare = |run: Run| {
+            order.each(run).take_while(|&block| state[block as usize] & MOST < promote_at).count() as u32
+        };
+        let Some(run) = self.small.evict_run(&self.slots, room, most, order, rare) else {
+            return self.evict(room).map(|start| Run { start, len: 1 });
+        };
+        self.ghost.push_run(&mut self.slots, run, order);
+        self.set_state(run, GHOST);
+        while self.ghost.len() > self.most_main
+            && let Some(gone) = self.ghost.pop_run(self.ghost.len() - self.most_main, order)
+        {
+            self.set_state(gone, NOWHERE);
+        }
+        Some(run)
+    }
+
+    /// A block with enough hits moves from S to M.
+    fn promote(&mut self, block: u32, room: &Room<'_>) {
+        self.small.remove(&self.slots, block);
+        self.main.push(&mut self.slots, block, room.exposed(block));
+        self.state[block as usize] = MAIN;
+    }
+
+    fn set_state(&mut self, run: Run, state: u8) {
+        self.state[run.start as usize..(run.start + run.len) as usize].fill(state);
+    }
+
     #[inline]
     fn evict(&mut self, room: &Room<'_>) -> Option<u32> {
         if self.main.len() > self.most_main || self.small.is_empty() {
@@ -127,6 +171,30 @@ impl Policy for S3Fifo {
         queue.push(&mut self.slots, block, room.exposed(block));
         self.state[block as usize] = list;
         Stored::Done { victim }
+    }
+
+    fn hit_run(&mut self, run: Run, _: Order, _: &mut Room<'_>) {
+        for state in &mut self.state[run.start as usize..(run.start + run.len) as usize] {
+            *state += u8::from(*state & MOST < MOST);
+        }
+    }
+
+    fn insert_run(&mut self, mut run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
+        while run.len > 0 {
+            let new = order.each(run).take_while(|&block| self.state[block as usize] != GHOST).count() as u32;
+            let evict = |s3fifo: &mut Self, most, room: &Room<'_>| s3fifo.evict_run(room, most, order);
+            let push = |s3fifo: &mut Self, run, exposed| {
+                s3fifo.small.push_run(&mut s3fifo.slots, run, order, exposed);
+                s3fifo.set_state(run, SMALL);
+            };
+            store_run(self, order.first(run, new), order, room, moves, evict, push);
+            run = order.rest(run, new);
+            if run.len > 0 {
+                // Ghosts fill M, so that each may be the one that makes it too large: one after the other.
+                self.insert_each(order.first(run, 1), order, room, moves);
+                run = order.rest(run, 1);
+            }
+        }
     }
 
     fn remove(&mut self, block: u32, _: &Room<'_>) {

@@ -6,6 +6,7 @@
 //! hand rests on its newer neighbour. Guarded and protected blocks are passed over with their bit unchanged.
 
 use super::parts::{Arrivals, BitSet};
+use super::runs::{Order, store_run};
 use super::spec::Args;
 use super::{Build, Move, Policy, PolicyInfo, Room, Stored, validate_content};
 use crate::error::Result;
@@ -33,7 +34,7 @@ impl Policy for Sieve {
         self.visited.set(block);
     }
 
-    fn hit_run(&mut self, run: Run, _: &Room<'_>) {
+    fn hit_run(&mut self, run: Run, _: Order, _: &mut Room<'_>) {
         self.visited.set_range(run.start, run.len);
     }
 
@@ -50,8 +51,12 @@ impl Policy for Sieve {
         Stored::Done { victim }
     }
 
-    fn insert_run(&mut self, run: Run, room: &mut Room<'_>, moves: &mut Vec<Move>) {
-        self.queue.store_run(run, room, moves, Some(&mut self.visited));
+    fn insert_run(&mut self, run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
+        let evict = |sieve: &mut Self, most, room: &Room<'_>| {
+            sieve.queue.evict_swept_run(&mut sieve.visited, room, most, order)
+        };
+        let push = |sieve: &mut Self, run, exposed| sieve.queue.push_run(run, order, exposed);
+        store_run(self, run, order, room, moves, evict, push);
     }
 
     fn remove(&mut self, block: u32, _: &Room<'_>) {

@@ -6,7 +6,7 @@
 //! on it stays one.
 
 use super::{BitSet, Queue, Room, RunQueue};
-use crate::policy::Move;
+use crate::policy::Order;
 use crate::trace::Run;
 
 /// The order. A block is in it once.
@@ -42,7 +42,7 @@ impl Arrivals {
         let hand = self.runs.hand();
         for run in self.runs.iter() {
             // Where whole runs came and went, nothing protects a block.
-            self.queue.push_run(&mut self.slots, run);
+            self.queue.push_run(&mut self.slots, run, Order::Forward, run.len);
         }
         if let Some(block) = hand {
             self.queue.set_mark(&self.slots, block);
@@ -102,60 +102,47 @@ impl Arrivals {
         queue.sweep(slots, room, |_| false)
     }
 
-    /// Stores absent blocks of a run one after the other, the oldest leaving for them, or with `visited` what
-    /// [`Arrivals::evict_swept`] takes. Any block may leave ([`Room::is_plain`]).
-    pub fn store_run(
-        &mut self,
-        run: Run,
-        room: &mut Room<'_>,
-        moves: &mut Vec<Move>,
-        mut visited: Option<&mut BitSet>,
-    ) {
-        if !self.slots.is_empty() {
-            return self.store_each(run, room, moves, visited);
-        }
-        let (mut block, end) = (run.start, run.start + run.len);
-        while block < end {
-            let (free, most) = (room.capacity() - room.len(), end - block);
-            let victims = match &mut visited {
-                _ if free > 0 => None,
-                Some(visited) => self.runs.evict_swept(visited, most),
-                None => self.runs.evict(most),
-            };
-            let len = victims.map_or(free.min(most), |victims| victims.len);
-            if len == 0 {
-                return; // a tier of no blocks
-            }
-            let came = Run { start: block, len };
-            self.runs.push(came);
-            room.exchange(came, victims);
-            moves.push(Move { block, victim: victims.map(|victims| victims.start), len });
-            block += len;
-        }
+    /// Whether a step can be taken by runs.
+    #[inline]
+    fn by_runs(&self, order: Order) -> bool {
+        order == Order::Forward && self.slots.is_empty()
     }
 
-    /// [`Arrivals::store_run`] block by block.
-    fn store_each(
-        &mut self,
-        run: Run,
-        room: &mut Room<'_>,
-        moves: &mut Vec<Move>,
-        mut visited: Option<&mut BitSet>,
-    ) {
-        for block in run.start..run.start + run.len {
-            let victim = match &mut visited {
-                _ if !room.is_full() => None,
-                Some(visited) => self.evict_swept(visited, room),
-                None => self.evict(room),
-            };
-            if victim.is_none() && room.is_full() {
-                return;
-            }
-            self.push(block, true);
-            let one = |start| Run { start, len: 1 };
-            room.exchange(one(block), victim.map(one));
-            moves.push(Move::one(block, victim));
+    /// See [`Queue::push_run`].
+    #[inline]
+    pub fn push_run(&mut self, run: Run, order: Order, exposed: u32) {
+        if self.by_runs(order) {
+            return self.runs.push(run);
         }
+        let (slots, queue) = self.by_block();
+        queue.push_run(slots, run, order, exposed);
+    }
+
+    /// Takes out the oldest blocks that may leave, as far as they are a run of at most `most`.
+    #[inline]
+    pub fn evict_run(&mut self, room: &Room<'_>, most: u32, order: Order) -> Option<Run> {
+        if self.by_runs(order) {
+            return self.runs.evict(most);
+        }
+        let (slots, queue) = self.by_block();
+        queue.evict_run(slots, room, most, order, |run| run.len)
+    }
+
+    /// Takes out what [`Arrivals::evict_swept`] would take one after the other while as many come in, as far as
+    /// that is a run of at most `most`.
+    #[inline]
+    pub fn evict_swept_run(
+        &mut self,
+        visited: &mut BitSet,
+        room: &Room<'_>,
+        most: u32,
+        order: Order,
+    ) -> Option<Run> {
+        if self.by_runs(order) {
+            return self.runs.evict_swept(visited, most);
+        }
+        let (slots, queue) = self.by_block();
+        queue.evict_swept_run(slots, room, visited, most, order)
     }
 
     /// Blocks from the newest to the oldest.

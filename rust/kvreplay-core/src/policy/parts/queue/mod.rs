@@ -164,21 +164,21 @@ impl Queue {
     /// The oldest block that may leave.
     #[inline(always)]
     pub fn oldest(&mut self, slots: &[u32], room: &Room<'_>) -> Option<u32> {
+        self.oldest_slot(slots, room).map(|slot| self.ring[slot])
+    }
+
+    #[inline(always)]
+    fn oldest_slot(&mut self, slots: &[u32], room: &Room<'_>) -> Option<usize> {
         if self.len > 0 && self.exposed.get(self.head) && !room.guards(self.ring[self.head]) {
-            return Some(self.ring[self.head]);
+            return Some(self.head);
         }
-        self.search(slots, room, self.head).map(|slot| self.ring[slot])
+        self.search(slots, room, self.head)
     }
 
     /// Takes out the oldest block that may leave.
     #[inline(always)]
     pub fn evict(&mut self, slots: &[u32], room: &Room<'_>) -> Option<u32> {
-        let (head, block) = (self.head, self.ring[self.head]);
-        if self.len > 0 && self.exposed.get(head) && !room.guards(block) {
-            self.take_out(head);
-            return Some(block);
-        }
-        let slot = self.search(slots, room, head)?;
+        let slot = self.oldest_slot(slots, room)?;
         let block = self.ring[slot];
         self.take_out(slot);
         Some(block)

@@ -1,107 +1,146 @@
-//! Runs of consecutive blocks in a queue, for tiers in which any block may leave at any time (object mode).
+//! Runs of consecutive blocks in a queue.
 //!
 //! Requests list runs of consecutive block numbers, which come in together and mostly leave together. A run
 //! that came in one piece lies in consecutive slots, so it moves with a few words of bits and sequential memory
-//! instead of block by block. Each operation equals its one-block counterpart repeated.
+//! instead of block by block. Each operation equals its one-block counterpart repeated in the given [`Order`].
 
-use super::{NONE, Queue};
-use crate::policy::Move;
-use crate::policy::parts::Room;
+use super::{NONE, OLDEST, Queue};
+use crate::policy::Order;
+use crate::policy::parts::{BitSet, Room};
 use crate::trace::Run;
 
-/// How many of `values` continue the sequence after `first`.
+/// How many of `values` are the numbers that follow `first`, each one more (less, when `down`).
 #[inline]
-fn ascending(values: &[u32], first: u32) -> usize {
-    values.iter().zip(first + 1..).take_while(|&(&value, want)| value == want).count()
+fn following(values: &[u32], first: u32, down: bool) -> usize {
+    if down {
+        // Below 0 there is no number, and the mark of an empty slot must not be taken for one.
+        let values = &values[..values.len().min(first as usize)];
+        values.iter().zip(1..).take_while(|&(&value, i)| value == first - i).count()
+    } else {
+        values.iter().zip(1..).take_while(|&(&value, i)| value == first + i).count()
+    }
 }
 
 impl Queue {
-    /// Appends the blocks of a run, none of them protected.
-    pub fn push_run(&mut self, slots: &mut [u32], run: Run) {
-        let mut len = run.len as usize;
-        let used = if self.head <= self.tail {
-            self.tail - self.head
-        } else {
-            self.tail + self.ring.len() - self.head
-        };
-        if used + len >= self.ring.len() {
-            self.pack(slots, len);
-        }
+    /// Appends the blocks of a run, of which the first `exposed` to come have no resident child.
+    pub fn push_run(&mut self, slots: &mut [u32], run: Run, order: Order, exposed: u32) {
+        self.make_room(slots, run.len as usize);
         self.len += run.len;
-        let mut block = run.start;
-        while len > 0 {
-            let here = len.min(self.ring.len() - self.tail);
-            for (slot, value) in self.ring[self.tail..][..here].iter_mut().zip(block..) {
-                *slot = value;
+        let mut done = 0;
+        while done < run.len {
+            let tail = self.tail;
+            let here = (run.len - done).min((self.ring.len() - tail) as u32);
+            let low = match order {
+                Order::Forward => run.start + done,
+                Order::Back => run.start + run.len - done - here,
+            };
+            let ring = &mut self.ring[tail..tail + here as usize];
+            let places = &mut slots[low as usize..(low + here) as usize];
+            match order {
+                Order::Forward => {
+                    ring.iter_mut().zip(low..).for_each(|(slot, block)| *slot = block);
+                    places.iter_mut().zip(tail as u32..).for_each(|(place, slot)| *place = slot);
+                }
+                Order::Back => {
+                    ring.iter_mut().rev().zip(low..).for_each(|(slot, block)| *slot = block);
+                    places.iter_mut().rev().zip(tail as u32..).for_each(|(place, slot)| *place = slot);
+                }
             }
-            for (place, slot) in slots[block as usize..][..here].iter_mut().zip(self.tail as u32..) {
-                *place = slot;
-            }
-            self.exposed.set_range(self.tail, here);
-            self.tail += here;
-            if self.tail == self.ring.len() {
-                self.tail = 0;
-            }
-            block += here as u32;
-            len -= here;
+            self.exposed.set_range(tail, exposed.saturating_sub(done).min(here) as usize);
+            self.tail = self.around(tail + here as usize);
+            done += here;
         }
     }
 
-    /// Moves the blocks of a run, all in this queue, to the newest end one after the other.
-    pub fn renew_run(&mut self, slots: &mut [u32], run: Run) {
+    /// Takes out the blocks of a run, all in this queue.
+    pub fn remove_run(&mut self, slots: &[u32], run: Run) {
         let (mut block, end) = (run.start as usize, (run.start + run.len) as usize);
         while block < end {
-            let slot = slots[block];
-            let len = 1 + ascending(&slots[block + 1..end], slot);
-            self.take_out_run(slot as usize, len);
+            let (slot, rest) = (slots[block], &slots[block + 1..end]);
+            let down = slot > 0 && rest.first() == Some(&(slot - 1));
+            let len = 1 + following(rest, slot, down);
+            self.take_out_run(slot as usize + 1 - if down { len } else { 1 }, len);
             block += len;
         }
-        self.push_run(slots, run);
     }
 
-    /// Takes out the oldest blocks as far as they are a run, at most `most`.
-    pub fn evict_run(&mut self, most: u32) -> Option<Run> {
+    /// Moves the blocks of a run, all in this queue, to the newest end.
+    pub fn renew_run(&mut self, slots: &mut [u32], run: Run, order: Order, exposed: u32) {
+        self.remove_run(slots, run);
+        self.push_run(slots, run, order, exposed);
+    }
+
+    /// Takes out the oldest blocks, as far as that is a run of at most `most`, whether they may leave or not.
+    pub fn pop_run(&mut self, most: u32, order: Order) -> Option<Run> {
         if self.is_empty() || most == 0 {
             return None;
         }
-        let run = self.run_at(self.head, most);
+        let run = self.run_at(self.head, most, order);
         self.take_out_run(self.head, run.len as usize);
         Some(run)
     }
 
-    /// Stores absent blocks of a run one after the other, the oldest leaving for them.
-    #[inline]
-    pub fn store_run(&mut self, slots: &mut [u32], run: Run, room: &mut Room<'_>, moves: &mut Vec<Move>) {
-        let (mut block, end) = (run.start, run.start + run.len);
-        while block < end {
-            let free = room.capacity() - room.len();
-            let most = end - block;
-            let victims = if free > 0 { None } else { self.evict_run(most) };
-            let len = victims.map_or(free.min(most), |victims| victims.len);
-            if len == 0 {
-                return; // a tier of no blocks
+    /// Takes out the oldest blocks that may leave, one after the other, as far as they are a run that goes on as
+    /// `limit` allows: it is told the run and says how many of it, at least one.
+    pub fn evict_run(
+        &mut self,
+        slots: &[u32],
+        room: &Room<'_>,
+        most: u32,
+        order: Order,
+        limit: impl FnOnce(Run) -> u32,
+    ) -> Option<Run> {
+        let slot = self.oldest_slot(slots, room).filter(|_| most > 0)?;
+        let run = room.leaving(self.run_at(slot, most, order), order);
+        let run = order.first(run, limit(run));
+        self.take_out_run(slot, run.len as usize);
+        Some(run)
+    }
+
+    /// Takes out what [`Queue::evict_swept`] would take one after the other, blocks in `visited` being passed and
+    /// taken out of the set, as far as that is a run of at most `most`; for each of them a block comes in.
+    pub fn evict_swept_run(
+        &mut self,
+        slots: &[u32],
+        room: &Room<'_>,
+        visited: &mut BitSet,
+        most: u32,
+        order: Order,
+    ) -> Option<Run> {
+        let passes = |block| {
+            let was = visited.get(block);
+            if was {
+                visited.clear(block);
             }
-            let came = Run { start: block, len };
-            self.push_run(slots, came);
-            room.exchange(came, victims);
-            moves.push(Move { block, victim: victims.map(|victims| victims.start), len });
-            block += len;
+            was
+        };
+        let slot = self.swept(slots, room, passes).filter(|_| most > 0)?;
+        let run = room.leaving(self.run_at(slot, most, order), order);
+        let mut len = match order {
+            Order::Forward => visited.leading_absent(run.start, run.len),
+            Order::Back => visited.trailing_absent(run.start, run.len),
+        };
+        if len > 1 && self.around(slot + len as usize) == self.tail {
+            // What comes in for the others will lie behind the newest block, and the hand moves on to it.
+            len -= 1;
         }
+        self.mark = slot + len as usize - 1;
+        self.take_out_run(slot, len as usize);
+        if !self.spans(self.mark) {
+            self.mark = OLDEST;
+        }
+        Some(order.first(run, len))
     }
 
     /// The run of blocks in consecutive slots from `slot` on, at most `most`.
     #[inline]
-    fn run_at(&self, slot: usize, most: u32) -> Run {
-        let start = self.ring[slot];
-        // Slots without a block hold a number no block has.
+    fn run_at(&self, slot: usize, most: u32, order: Order) -> Run {
+        let first = self.ring[slot];
         let most = (most as usize).min(self.ring.len() - slot);
-        Run { start, len: 1 + ascending(&self.ring[slot + 1..slot + most], start) as u32 }
-    }
-
-    /// A slot number that may be just behind the ring.
-    #[inline]
-    fn behind(&self, slot: usize) -> usize {
-        if slot == self.ring.len() { 0 } else { slot }
+        // Slots without a block hold a number no block has.
+        let len = 1 + following(&self.ring[slot + 1..slot + most], first, order == Order::Back) as u32;
+        let start = if order == Order::Back { first + 1 - len } else { first };
+        Run { start, len }
     }
 
     /// Takes out the blocks of consecutive slots.
@@ -111,10 +150,29 @@ impl Queue {
         self.exposed.clear_range(slot, len);
         self.len -= len as u32;
         if slot == self.head {
-            self.head = self.behind(slot + len);
+            self.head = self.around(slot + len);
             self.trim_head();
-        } else if self.behind(slot + len) == self.tail {
+        } else if self.around(slot + len) == self.tail {
             self.trim_tail();
         }
     }
+
+    /// A slot number that may be just behind the ring.
+    #[inline]
+    fn around(&self, slot: usize) -> usize {
+        if slot == self.ring.len() { 0 } else { slot }
+    }
+
+    /// Packs the ring where `more` blocks do not fit behind the newest one.
+    fn make_room(&mut self, slots: &mut [u32], more: usize) {
+        let (from, to) = (self.head, self.tail);
+        let used = if from <= to { to - from } else { to + self.ring.len() - from };
+        // One slot stays free, so that equal ends mean an empty queue.
+        if used + more >= self.ring.len() {
+            self.pack(slots, more);
+        }
+    }
 }
+
+#[cfg(test)]
+mod tests;
