@@ -223,6 +223,8 @@ class Replay:
         """Which engine answered: stack, blocks, future or sequences."""
     def tiers(self) -> Table: ...
     def requests(self) -> Table: ...
+    def occupancy(self) -> Table:
+        """Resident blocks per tier after each request; no columns unless that was asked for."""
     def events(self) -> Table: ...
     def content(self, tier: int) -> list[int | str]: ...
     def ratios(self) -> Table:
@@ -238,6 +240,7 @@ def replay(
     full_blocks_only: bool,
     per_request: bool,
     events: bool,
+    occupancy: bool = False,
     progress: Progress | None = None,
 ) -> Replay:
     """One hierarchy over the whole trace. A tier is a dict: name, capacity_blocks, policy, admission, fill,

@@ -223,7 +223,7 @@ def replay(
     group_by
         A column of the trace (``"tenant"``) or several: adds ``result.groups``.
     window
-        A duration (``"5m"``): adds ``result.windows``.
+        A duration (``"5m"``): adds ``result.windows``, with each tier's occupancy over time.
     progress
         Called with ``(what, done, total)`` in requests.
 
@@ -263,6 +263,7 @@ def replay(
             full_blocks_only=full_blocks_only,
             per_request=True,  # ratios that are means over requests need the hits of each
             events=events,
+            occupancy=window is not None,
             progress=p,
         ),
         what="replaying",

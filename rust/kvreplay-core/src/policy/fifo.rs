@@ -44,7 +44,7 @@ impl Policy for Fifo {
     }
 
     fn insert_run(&mut self, run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
-        let evict = |fifo: &mut Self, most, room: &Room<'_>| fifo.queue.evict_run(room, most, order);
+        let evict = |fifo: &mut Self, next: Run, room: &Room<'_>| fifo.queue.evict_run(room, next.len, order);
         let push = |fifo: &mut Self, run, exposed| fifo.queue.push_run(run, order, exposed);
         store_run(self, run, order, room, moves, evict, push);
     }

@@ -49,8 +49,8 @@ impl Policy for Lru {
     }
 
     fn insert_run(&mut self, run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
-        let evict = |lru: &mut Self, most, room: &Room<'_>| {
-            lru.queue.evict_run(&lru.slots, room, most, order, |run| run.len)
+        let evict = |lru: &mut Self, next: Run, room: &Room<'_>| {
+            lru.queue.evict_run(&lru.slots, room, next.len, order)
         };
         let push = |lru: &mut Self, run, exposed| lru.queue.push_run(&mut lru.slots, run, order, exposed);
         store_run(self, run, order, room, moves, evict, push);

@@ -182,22 +182,7 @@ pub trait Policy: Send {
     /// Absent blocks of a run come in one after the other. [`Order::Forward`] promises that any block may leave.
     #[inline]
     fn insert_run(&mut self, run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
-        self.insert_each(run, order, room, moves);
-    }
-
-    /// [`Policy::insert_run`] block by block.
-    #[inline]
-    fn insert_each(&mut self, run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
-        for block in order.each(run) {
-            if order == Order::Back {
-                room.come_to(block);
-            }
-            if let Stored::Done { victim } = store(self, room, block) {
-                moves.push(Move::one(block, victim));
-            } else {
-                room.pass_by();
-            }
-        }
+        insert_each(self, run, order, room, moves);
     }
 
     /// Resident blocks of a run are used one after the other.
@@ -208,6 +193,27 @@ pub trait Policy: Send {
                 room.come_to(block);
             }
             self.hit(block, room);
+        }
+    }
+}
+
+/// Absent blocks of a run come in one after the other, each on its own.
+#[inline]
+fn insert_each<P: Policy + ?Sized>(
+    policy: &mut P,
+    run: Run,
+    order: Order,
+    room: &mut Room<'_>,
+    moves: &mut Vec<Move>,
+) {
+    for block in order.each(run) {
+        if order == Order::Back {
+            room.come_to(block);
+        }
+        if let Stored::Done { victim } = store(policy, room, block) {
+            moves.push(Move::one(block, victim));
+        } else {
+            room.pass_by();
         }
     }
 }

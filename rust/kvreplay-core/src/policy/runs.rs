@@ -44,8 +44,8 @@ impl Order {
 
 /// Stores absent blocks of a run one after the other, a stretch at a time.
 ///
-/// `evict` takes out the next to leave for at most so many blocks, as far as they are a run whose blocks leave in
-/// the same order whatever comes in meanwhile. `push` appends a run of which the first so many blocks
+/// `evict` is told what comes in next and takes out the next to leave, at most as many, as far as they are a run
+/// whose blocks leave one after the other whatever comes in meanwhile. `push` appends a run of which the first so many blocks
 /// to come are exposed. The room and the protection of parents are brought up to date here.
 #[inline]
 pub(super) fn store_run<P: Policy>(
@@ -54,14 +54,14 @@ pub(super) fn store_run<P: Policy>(
     order: Order,
     room: &mut Room<'_>,
     moves: &mut Vec<Move>,
-    mut evict: impl FnMut(&mut P, u32, &Room<'_>) -> Option<Run>,
+    mut evict: impl FnMut(&mut P, Run, &Room<'_>) -> Option<Run>,
     mut push: impl FnMut(&mut P, Run, u32),
 ) {
     while run.len > 0 {
-        let most = room.linked(run, order);
+        let next = order.first(run, room.linked(run, order));
         let free = room.capacity() - room.len();
-        let left = if free > 0 { None } else { evict(policy, most, room) };
-        let len = left.map_or(free.min(most), |left| left.len);
+        let left = if free > 0 { None } else { evict(policy, next, room) };
+        let len = left.map_or(free.min(next.len), |left| left.len);
         if len == 0 {
             return; // a tier of no blocks
         }

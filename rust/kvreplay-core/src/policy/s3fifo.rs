@@ -96,27 +96,51 @@ impl S3Fifo {
         None
     }
 
-    /// [`S3Fifo::evict`] for at most `most` blocks that come in one after the other, none of them a ghost: more than
-    /// one leaves where S is asked each time and gives blocks of a run.
-    fn evict_run(&mut self, room: &Room<'_>, most: u32, order: Order) -> Option<Run> {
+    /// [`S3Fifo::evict`] for blocks of a run that come in one after the other, all ghosts or none: more than one leaves
+    /// where S is asked each time and gives blocks of a run.
+    fn evict_run(&mut self, next: Run, ghosts: bool, room: &Room<'_>, order: Order) -> Option<Run> {
+        let one = |s3fifo: &mut Self| {
+            s3fifo.revive(order.first(next, u32::from(ghosts)));
+            s3fifo.evict(room).map(|start| Run { start, len: 1 })
+        };
         if self.main.len() > self.most_main {
-            return self.evict(room).map(|start| Run { start, len: 1 });
+            return one(self);
         }
         // What has enough hits moves on first; who leaves is then the oldest of S.
-        while let Some(block) = self.small.oldest(&self.slots, room) {
+        let slot = loop {
+            let Some(slot) = self.small.oldest_slot(&self.slots, room) else { return one(self) };
+            let block = self.small.at(slot);
             if self.state[block as usize] & MOST < self.promote_at {
-                break;
+                break slot;
             }
             self.promote(block, room);
-        }
-        let most = if self.main.len() > self.most_main { 1 } else { most };
+        };
+        // Ghosts go to M, which may then be too large.
+        let most = match self.most_main.checked_sub(self.main.len()) {
+            None => 1,
+            Some(free) if ghosts => next.len.min(free + 1),
+            Some(_) => next.len,
+        };
         let (state, promote_at) = (&self.state, self.promote_at);
         let rare = |run: Run| {
             order.each(run).take_while(|&block| state[block as usize] & MOST < promote_at).count() as u32
         };
-        let Some(run) = self.small.evict_run(&self.slots, room, most, order, rare) else {
-            return self.evict(room).map(|start| Run { start, len: 1 });
-        };
+        let run = self.small.evict_run_at(slot, room, most, order, rare);
+        if ghosts {
+            self.revive(order.first(next, run.len));
+        }
+        self.bury(run, order);
+        Some(run)
+    }
+
+    /// Takes ghosts out of G.
+    fn revive(&mut self, run: Run) {
+        self.ghost.remove_run(&self.slots, run);
+        self.set_state(run, NOWHERE);
+    }
+
+    /// Blocks that left S become ghosts, and the oldest ghosts are forgotten.
+    fn bury(&mut self, run: Run, order: Order) {
         self.ghost.push_run(&mut self.slots, run, order);
         self.set_state(run, GHOST);
         while self.ghost.len() > self.most_main
@@ -124,7 +148,6 @@ impl S3Fifo {
         {
             self.set_state(gone, NOWHERE);
         }
-        Some(run)
     }
 
     /// A block with enough hits moves from S to M.
@@ -181,19 +204,23 @@ impl Policy for S3Fifo {
 
     fn insert_run(&mut self, mut run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
         while run.len > 0 {
-            let new = order.each(run).take_while(|&block| self.state[block as usize] != GHOST).count() as u32;
-            let evict = |s3fifo: &mut Self, most, room: &Room<'_>| s3fifo.evict_run(room, most, order);
-            let push = |s3fifo: &mut Self, run, exposed| {
-                s3fifo.small.push_run(&mut s3fifo.slots, run, order, exposed);
-                s3fifo.set_state(run, SMALL);
+            let ghosts = order.first(run, 1).start;
+            let ghosts = self.state[ghosts as usize] == GHOST;
+            let alike = |&block: &u32| (self.state[block as usize] == GHOST) == ghosts;
+            let len = order.each(run).take_while(alike).count() as u32;
+            let evict =
+                |s3fifo: &mut Self, next: Run, room: &Room<'_>| s3fifo.evict_run(next, ghosts, room, order);
+            let push = |s3fifo: &mut Self, run: Run, exposed| {
+                if ghosts && s3fifo.state[run.start as usize] == GHOST {
+                    s3fifo.revive(run); // nobody left for them
+                }
+                let (queue, list) =
+                    if ghosts { (&mut s3fifo.main, MAIN) } else { (&mut s3fifo.small, SMALL) };
+                queue.push_run(&mut s3fifo.slots, run, order, exposed);
+                s3fifo.set_state(run, list);
             };
-            store_run(self, order.first(run, new), order, room, moves, evict, push);
-            run = order.rest(run, new);
-            if run.len > 0 {
-                // Ghosts fill M, so that each may be the one that makes it too large: one after the other.
-                self.insert_each(order.first(run, 1), order, room, moves);
-                run = order.rest(run, 1);
-            }
+            store_run(self, order.first(run, len), order, room, moves, evict, push);
+            run = order.rest(run, len);
         }
     }
 

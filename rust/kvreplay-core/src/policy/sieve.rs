@@ -52,8 +52,8 @@ impl Policy for Sieve {
     }
 
     fn insert_run(&mut self, run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
-        let evict = |sieve: &mut Self, most, room: &Room<'_>| {
-            sieve.queue.evict_swept_run(&mut sieve.visited, room, most, order)
+        let evict = |sieve: &mut Self, next: Run, room: &Room<'_>| {
+            sieve.queue.evict_swept_run(&mut sieve.visited, room, next.len, order)
         };
         let push = |sieve: &mut Self, run, exposed| sieve.queue.push_run(run, order, exposed);
         store_run(self, run, order, room, moves, evict, push);

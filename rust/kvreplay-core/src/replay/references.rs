@@ -130,6 +130,7 @@ impl Recorder for References<'_> {
         counters.inserted_compute += u64::from(listed - hit);
         if let Some(requests) = &mut self.requests {
             requests.push_hits(0, hit, tokens);
+            requests.push_resident(0, self.blocks.min(self.capacity_blocks));
             requests.push_request(input_tokens - tokens, stranded, hit);
         }
     }

@@ -125,7 +125,7 @@ impl Arrivals {
             return self.runs.evict(most);
         }
         let (slots, queue) = self.by_block();
-        queue.evict_run(slots, room, most, order, |run| run.len)
+        queue.evict_run(slots, room, most, order)
     }
 
     /// Takes out what [`Arrivals::evict_swept`] would take one after the other while as many come in, as far as

@@ -65,7 +65,7 @@ proptest! {
         trace in forests(),
         list in prop::collection::vec((0u64..40, fills(), prop::bool::weighted(0.8)), 1..5),
     ) {
-        let spec = ReplaySpec { per_request: true, ..ReplaySpec::new(tiers(list)) };
+        let spec = ReplaySpec { per_request: true, occupancy: true, ..ReplaySpec::new(tiers(list)) };
         let (engine, fast) = replay_auto(&trace, &spec, Unit::Block, &Progress::default()).unwrap();
         let slow = replay(&trace, &spec, &Progress::default()).unwrap();
         if spec.tiers.len() == 1 {
@@ -78,6 +78,7 @@ proptest! {
     fn both_engines_give_the_same_result_in_object_mode(trace in forests(), capacity in 0u64..40) {
         let spec = ReplaySpec {
             per_request: true,
+            occupancy: true,
             mode: Mode::Object,
             ..ReplaySpec::new(vec![TierSpec::new("t", capacity)])
         };

@@ -167,12 +167,20 @@ impl Queue {
         self.oldest_slot(slots, room).map(|slot| self.ring[slot])
     }
 
+    /// The slot of [`Queue::oldest`], good until the queue changes.
     #[inline(always)]
-    fn oldest_slot(&mut self, slots: &[u32], room: &Room<'_>) -> Option<usize> {
+    pub fn oldest_slot(&mut self, slots: &[u32], room: &Room<'_>) -> Option<usize> {
         if self.len > 0 && self.exposed.get(self.head) && !room.guards(self.ring[self.head]) {
             return Some(self.head);
         }
         self.search(slots, room, self.head)
+    }
+
+    /// The block in a slot of [`Queue::oldest_slot`].
+    #[inline(always)]
+    #[must_use]
+    pub fn at(&self, slot: usize) -> u32 {
+        self.ring[slot]
     }
 
     /// Takes out the oldest block that may leave.

@@ -80,21 +80,26 @@ impl Queue {
         Some(run)
     }
 
-    /// Takes out the oldest blocks that may leave, one after the other, as far as they are a run that goes on as
-    /// `limit` allows: it is told the run and says how many of it, at least one.
-    pub fn evict_run(
+    /// Takes out the oldest blocks that may leave, one after the other, as far as they are a run of at most `most`.
+    pub fn evict_run(&mut self, slots: &[u32], room: &Room<'_>, most: u32, order: Order) -> Option<Run> {
+        let slot = self.oldest_slot(slots, room).filter(|_| most > 0)?;
+        Some(self.evict_run_at(slot, room, most, order, |run| run.len))
+    }
+
+    /// [`Queue::evict_run`] from the slot of [`Queue::oldest_slot`] on, as far as `limit` allows: it is told the run
+    /// and says how many of it, at least one.
+    pub fn evict_run_at(
         &mut self,
-        slots: &[u32],
+        slot: usize,
         room: &Room<'_>,
         most: u32,
         order: Order,
         limit: impl FnOnce(Run) -> u32,
-    ) -> Option<Run> {
-        let slot = self.oldest_slot(slots, room).filter(|_| most > 0)?;
+    ) -> Run {
         let run = room.leaving(self.run_at(slot, most, order), order);
         let run = order.first(run, limit(run));
         self.take_out_run(slot, run.len as usize);
-        Some(run)
+        run
     }
 
     /// Takes out what [`Queue::evict_swept`] would take one after the other, blocks in `visited` being passed and

@@ -50,7 +50,7 @@ proptest! {
                     let out = if kind == 3 {
                         queue.pop_run(len, order)
                     } else {
-                        queue.evict_run(&slots, &room, len, order, |run| run.len)
+                        queue.evict_run(&slots, &room, len, order)
                     };
                     prop_assert_eq!(out.is_none(), list.is_empty());
                     let Some(run) = out else { continue };
