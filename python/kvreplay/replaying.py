@@ -265,7 +265,7 @@ def replay(
     group_by
         A column of the trace (``"tenant"``) or several: adds ``result.groups``.
     window
-        A duration (``"5m"``): adds ``result.windows``.
+        A duration (``"5m"``): adds ``result.windows``, with each tier's occupancy over time.
     progress
         Called with ``(what, done, total)`` in requests.
 
@@ -305,7 +305,9 @@ def replay(
     split = Split.of(trace, group_by=group_by, window=window)
     _check_memory(trace, len(tiers), events=events)
     if engine is not None:
-        core = engines.replay_core(engine, resolved, events=events, progress=progress)
+        core = engines.replay_core(
+            engine, resolved, events=events, occupancy=window is not None, progress=progress
+        )
     else:
         core = calls.run(
             lambda p: _core.replay(
@@ -317,6 +319,7 @@ def replay(
                 full_blocks_only=full_blocks_only,
                 per_request=True,  # ratios that are means over requests need the hits of each
                 events=events,
+                occupancy=window is not None,
                 progress=p,
             ),
             what="replaying",
