@@ -12,7 +12,10 @@
 //! * [`EngineRequest`] - one request in these blocks.
 //! * [`Setup`] - what a model is built from.
 
+#[cfg(test)]
+pub(crate) mod draws;
 mod grain;
+mod kvbm;
 mod lmcache;
 mod parts;
 mod profile;
@@ -22,6 +25,9 @@ mod release;
 mod request;
 mod setup;
 mod sglang;
+#[cfg(test)]
+pub(crate) mod steps;
+mod trtllm;
 mod vllm;
 
 pub use grain::{Grain, Paths};

@@ -1,7 +1,7 @@
 //! Eviction orders of the in-process engine: `cache_policy` LRU, LFU, FIFO or MRU, for memory and disk.
 //!
-//! Source: `v1/storage_backend/cache_policy/*.py` of LMCache 0.5.6. LFU keeps a bucket per number of uses, each
-//! in order of arrival; a chunk that was evicted starts again in bucket 1. The other policies are one bucket.
+//! Source: `LMCache` 0.5.6, `v1/storage_backend/cache_policy/*.py`. LFU keeps a bucket per number of uses, each in
+//! order of arrival; a chunk that was evicted starts again in bucket 1. The other policies are one bucket.
 
 use crate::engine::parts::{End, List, Member, Members};
 
