@@ -141,6 +141,7 @@ impl Model {
     /// Inserts a sequence and returns its last node. Nodes that end within the first `counted` pages have
     /// been counted for this request already.
     fn insert(&mut self, path: &[u32], unnamed: u32, counted: usize, out: &mut Recorder) -> u32 {
+        self.start_backups();
         let now = self.tree.tick();
         let (mut node, mut depth) = (ROOT, 0);
         while let Some((child, common)) = self.tree.step(&path[depth..]) {
@@ -222,6 +223,7 @@ impl Model {
             if self.rules.counting == Counting::Insertions {
                 self.count_path(end);
             }
+            self.start_backups();
             self.append(end, &[], decoded as u32, out)
         } else {
             let prompt = request.full_blocks();
