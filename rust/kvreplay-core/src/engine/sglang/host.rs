@@ -36,11 +36,24 @@ pub(super) struct Host {
     notes: u64,
     /// Nodes that the running request loads, the deepest first.
     loading: Vec<u32>,
+    /// A node of the present insertion found no room.
+    full: bool,
+    /// Nodes to copy, the deepest first.
+    chain: Vec<u32>,
 }
 
 impl Host {
     pub(super) fn new(pool: Pool, write: Write, load_back_tokens: u64) -> Self {
-        Self { pool, write, load_back_tokens, twice: Vec::new(), notes: 0, loading: Vec::new() }
+        Self {
+            pool,
+            write,
+            load_back_tokens,
+            twice: Vec::new(),
+            notes: 0,
+            loading: Vec::new(),
+            full: false,
+            chain: Vec::new(),
+        }
     }
 
     pub(super) fn writes_back(&self) -> bool {
@@ -111,28 +124,30 @@ impl Model {
     }
 
     /// Copies a node to host memory, and before it the nodes above that have no copy, from the top. It ends
-    /// at the first node that finds no room.
+    /// at the first node that finds no room; then no other node of this insertion finds any.
     pub(super) fn back_up(&mut self, node: u32, out: &mut Recorder) {
-        let mut top = node;
-        loop {
-            let above = self.tree.node(top).parent;
-            if above == ROOT || self.tree.node(above).host {
-                break;
-            }
-            top = above;
+        let Some(host) = &mut self.host else { return };
+        if host.full {
+            return;
         }
-        while self.write_host(top, Cause::Compute, out) && top != node {
-            top = self.child_towards(top, node);
+        let mut chain = std::mem::take(&mut host.chain);
+        chain.clear();
+        let mut at = node;
+        while at != ROOT && !self.tree.node(at).host {
+            chain.push(at);
+            at = self.tree.node(at).parent;
+        }
+        let full = !chain.iter().rev().all(|&node| self.write_host(node, Cause::Compute, out));
+        if let Some(host) = &mut self.host {
+            (host.full, host.chain) = (full, chain);
         }
     }
 
-    /// The child of `top` on the way down to `node`.
-    fn child_towards(&self, top: u32, node: u32) -> u32 {
-        let mut at = node;
-        while self.tree.node(at).parent != top {
-            at = self.tree.node(at).parent;
+    /// An insertion starts: it may find room.
+    pub(super) fn start_backups(&mut self) {
+        if let Some(host) = &mut self.host {
+            host.full = false;
         }
-        at
     }
 
     /// Copies one node to host memory; `false` when no room can be made.

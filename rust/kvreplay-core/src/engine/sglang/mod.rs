@@ -1,6 +1,6 @@
 //! SGLang: the radix cache (`sglang`) and its copy in host memory and storage (`sglang-hicache`).
 //!
-//! Read from SGLang 0.5.23: `srt/mem_cache/radix_cache.py`, `evict_policy.py`, `unified_radix_cache.py`,
+//! Read from SGLang 0.5.23 (and, for the radix cache, 0.5.9, 0.5.14 and 0.5.18): `srt/mem_cache/radix_cache.py`, `evict_policy.py`, `unified_radix_cache.py`,
 //! `unified_cache/unified_tree_core.py`, `unified_cache/components/full.py`, `storage/file/` and
 //! `srt/managers/`. The cache is one tree whose nodes are runs of pages; whole nodes are evicted, from the
 //! leaves up. A page is an engine block here, and pages of one node stay a run of numbers.
@@ -12,6 +12,7 @@ mod leaves;
 mod model;
 mod pages;
 mod prefetch;
+mod releases;
 mod rules;
 mod storage;
 mod strategy;
@@ -22,6 +23,7 @@ mod tree;
 use self::host::{Host, Write};
 use self::model::{Model, Pool};
 use self::pages::LookUp;
+use self::releases::Rules;
 use self::storage::Storage;
 use self::strategy::{STRATEGIES, Strategy};
 use self::tree::{Flavor, Tree};
@@ -30,9 +32,6 @@ use super::{EngineModel, Release, Setup};
 use crate::error::{Error, Result};
 use crate::hierarchy::TierSpec;
 use crate::policy::spec::{Param, Spec};
-
-/// Known releases, oldest first.
-const RELEASES: &[Release] = &[Release(0, 5, 23)];
 
 const LAST_TOKEN: Param = Param {
     name: "last_token",
@@ -58,7 +57,7 @@ const GPU: Role = Role {
 pub(super) const SGLANG: ProfileInfo = ProfileInfo {
     name: "sglang",
     doc: "SGLang's radix cache: whole nodes are evicted, from the leaves up",
-    components: &[Component { name: "sglang", releases: RELEASES }],
+    components: &[Component { name: "sglang", releases: releases::RADIX }],
     options: &[
         LAST_TOKEN,
         LISTED_PATHS,
@@ -79,7 +78,7 @@ pub(super) const SGLANG: ProfileInfo = ProfileInfo {
 pub(super) const SGLANG_HICACHE: ProfileInfo = ProfileInfo {
     name: "sglang-hicache",
     doc: "SGLang's HiCache: the radix cache with copies of its nodes in host memory and pages in storage",
-    components: &[Component { name: "sglang-hicache", releases: RELEASES }],
+    components: &[Component { name: "sglang-hicache", releases: releases::HICACHE }],
     options: &[
         LAST_TOKEN,
         LISTED_PATHS,
@@ -134,6 +133,10 @@ fn build_sglang(setup: &Setup<'_>) -> Result<Box<dyn EngineModel>> {
 fn flavor(setup: &Setup<'_>) -> Result<Flavor> {
     match setup.options.text("tree") {
         "radix" => Ok(Flavor::Radix),
+        "unified" if release(setup) < Release(0, 5, 23) => Err(Error::config(
+            "tree=unified of an old release",
+            "the unified tree is known as 0.5.23 has it: take that release, or tree=radix",
+        )),
         "unified" => Ok(Flavor::Unified),
         other => Err(setup.options.bad("tree", other, "radix or unified")),
     }
@@ -143,13 +146,21 @@ fn build_hicache(setup: &Setup<'_>) -> Result<Box<dyn EngineModel>> {
     Ok(Box::new(hicache(setup)?))
 }
 
+/// The release; profiles of one engine have one.
+fn release(setup: &Setup<'_>) -> Release {
+    setup.releases[0]
+}
+
 /// The tree over the device alone.
 fn model(setup: &Setup<'_>, flavor: Flavor) -> Result<Model> {
     let (position, tier) = tier(setup, "gpu")?;
     let strategy = Strategy::parse(&tier.policy)?;
+    let release = release(setup);
+    releases::check_strategy(release, &tier.policy)?;
     Ok(Model {
         tree: Tree::new(setup.blocks, strategy, flavor),
         flavor,
+        rules: Rules::of(release),
         look_up: LookUp {
             last_token: setup.options.flag("last_token")?,
             listed_paths: setup.options.flag("listed_paths")?,

@@ -6,6 +6,7 @@
 
 use super::host::Host;
 use super::pages::{LookUp, Pages};
+use super::releases::{Counting, Rules, Shortage};
 use super::storage::Storage;
 use super::tree::{Flavor, Found, Place, ROOT, Tree};
 use crate::engine::{Cause, EngineModel, EngineRequest, Recorder};
@@ -32,6 +33,7 @@ impl Pool {
 pub(super) struct Model {
     pub(super) tree: Tree,
     pub(super) flavor: Flavor,
+    pub(super) rules: Rules,
     pub(super) look_up: LookUp,
     pub(super) gpu: Pool,
     pub(super) host: Option<Host>,
@@ -52,7 +54,7 @@ impl EngineModel for Model {
         let device = found.device_pages as usize;
         out.serve(self.gpu.tier, &pages.path[..device], found.device_pages, request.tokens(device as u64));
         let hit = self.load_back(&pages, found, fetched, request, out);
-        self.make_room(pages.len() - u64::from(hit), out);
+        self.make_room_for_prompt(pages.len() - u64::from(hit), u64::from(hit), request, out);
         self.finish_load();
         let end = self.insert(pages.path, pages.unnamed, 0, out);
         self.tree.lock(end);
@@ -94,6 +96,26 @@ impl Model {
         }
     }
 
+    /// Makes room for the `pages` pages of a prompt behind the `hit` ones that need no computation.
+    fn make_room_for_prompt(
+        &mut self,
+        pages: u64,
+        hit: u64,
+        request: &EngineRequest<'_>,
+        out: &mut Recorder,
+    ) {
+        if self.rules.shortage == Shortage::Missing || pages == 0 {
+            return self.make_room(pages, out);
+        }
+        // Pages of several tokens: the engine asks for one page more than the tokens fill.
+        let tokens = request.prompt_tokens - request.tokens(hit);
+        let page = u64::from(request.block_tokens);
+        let asked = if page == 1 { pages } else { tokens.div_ceil(page) + 1 };
+        if self.gpu.free() < asked {
+            self.make_room(self.gpu.free() + asked, out);
+        }
+    }
+
     fn evict_device(&mut self, node: u32, out: &mut Recorder) {
         if self.host.is_some() {
             let write_back = self.writes_back();
@@ -119,6 +141,7 @@ impl Model {
     /// Inserts a sequence and returns its last node. Nodes that end within the first `counted` pages have
     /// been counted for this request already.
     fn insert(&mut self, path: &[u32], unnamed: u32, counted: usize, out: &mut Recorder) -> u32 {
+        self.start_backups();
         let now = self.tree.tick();
         let (mut node, mut depth) = (ROOT, 0);
         while let Some((child, common)) = self.tree.step(&path[depth..]) {
@@ -168,7 +191,7 @@ impl Model {
 
     /// Counts that a request inserted a node, and backs it up when it has been inserted often enough.
     fn count(&mut self, node: u32, out: &mut Recorder) {
-        if self.writes_back() {
+        if self.writes_back() || self.rules.counting == Counting::Never {
             return;
         }
         self.tree.node_mut(node).usage.hits += 1;
@@ -176,6 +199,14 @@ impl Model {
         if self.host.as_ref().is_some_and(|host| hits >= host.write.threshold()) && !self.tree.node(node).host
         {
             self.back_up(node, out);
+        }
+    }
+
+    /// Counts an insertion for a node and those above it; only releases without host memory ask for it.
+    fn count_path(&mut self, mut node: u32) {
+        while node != ROOT {
+            self.tree.node_mut(node).usage.hits += 1;
+            node = self.tree.node(node).parent;
         }
     }
 
@@ -189,6 +220,10 @@ impl Model {
         self.make_room(decoded, out);
         let last = if pages.unnamed > 0 {
             // Nobody finds what lies below pages without a name, so this is the only way down.
+            if self.rules.counting == Counting::Insertions {
+                self.count_path(end);
+            }
+            self.start_backups();
             self.append(end, &[], decoded as u32, out)
         } else {
             let prompt = request.full_blocks();
@@ -197,12 +232,15 @@ impl Model {
             sequence.clear();
             sequence.extend_from_slice(prompt);
             sequence.extend_from_slice(names);
-            let last = self.insert(&sequence, decoded as u32 - names.len() as u32, prompt.len(), out);
+            let counted = if self.rules.counting == Counting::Requests { prompt.len() } else { 0 };
+            let last = self.insert(&sequence, decoded as u32 - names.len() as u32, counted, out);
             self.sequence = sequence;
             last
         };
         self.tree.lock(last);
-        self.set_prompt_apart(end);
+        if self.rules.prompts_apart {
+            self.set_prompt_apart(end);
+        }
         self.tree.unlock(last, ROOT);
     }
 

@@ -1,5 +1,6 @@
 //! The rules of SGLang as `kvreplay profile show` prints them.
 
+use super::releases::{Counting, Rules, Shortage};
 use crate::engine::registry::Rule;
 use crate::engine::release::Release;
 
@@ -36,12 +37,6 @@ const TREE: &[Line] = &[
         RADIX,
     ),
     (
-        "room",
-        "pages of the prompt that were not found are taken at once; leaves are evicted only for what is missing",
-        "",
-        ALLOCATOR,
-    ),
-    (
         "eviction unit",
         "whole nodes, so more may be freed than asked for; a parent left without children is a leaf at once",
         "",
@@ -52,12 +47,6 @@ const TREE: &[Line] = &[
         "by the strategy of the tier: lru, lfu, slru, priority (choices of the server), fifo, mru, filo (in the code)",
         "",
         STRATEGY,
-    ),
-    (
-        "hit count",
-        "insertion adds one to every node of the path, a new leaf starts at one",
-        "before 2026-02 (PR 18843) it was never counted, so lfu was lru; that is not modelled",
-        RADIX,
     ),
     (
         "admission",
@@ -95,7 +84,7 @@ const CLASSIC: &[Line] = &[
     ),
     (
         "split",
-        "with tree=unified the upper part keeps the time of creation and the lower part counts as accessed",
+        "with tree=unified (0.5.23) the upper part keeps the time of creation and the lower part counts as accessed",
         "",
         UNIFIED,
     ),
@@ -196,17 +185,64 @@ const TIERS: &[Line] = &[
     ),
 ];
 
+fn of_release(release: Release) -> [Line; 3] {
+    let differs = Rules::of(release);
+    [
+        match differs.shortage {
+            Shortage::Missing => (
+                "room",
+                "pages of the prompt that were not found are taken at once; leaves are evicted for what is missing",
+                "0.5.18 or shortly before",
+                ALLOCATOR,
+            ),
+            Shortage::Whole => (
+                "room",
+                "pages of the prompt that were not found are taken at once; if they do not fit, as many leave as they are, though some were free (with pages of several tokens one more)",
+                "up to 0.5.14 or shortly after",
+                "mem_cache/common.py",
+            ),
+        },
+        match differs.counting {
+            Counting::Never => {
+                ("hit count", "never counted, so lfu is lru; there is no slru", "up to 0.5.9", RADIX)
+            }
+            Counting::Insertions => (
+                "hit count",
+                "insertion adds one to every node of the path, a new leaf starts at one; a request that decodes inserts its prompt twice",
+                "0.5.10 (PR 18843)",
+                RADIX,
+            ),
+            Counting::Requests => (
+                "hit count",
+                "a request adds one to every node of its path, a new leaf starts at one",
+                "after 0.5.18",
+                RADIX,
+            ),
+        },
+        if differs.prompts_apart {
+            ("priority", "a prompt that generated pages gets priority 1, they have 0", "after 0.5.18", RADIX)
+        } else {
+            (
+                "priority",
+                "all nodes have the same, so priority is lru",
+                "up to 0.5.18 or shortly after",
+                RADIX,
+            )
+        },
+    ]
+}
+
 fn rules(parts: &[&[Line]]) -> Vec<Rule> {
     let lines = parts.iter().copied().flatten();
     lines.map(|&(topic, rule, since, source)| Rule { topic, rule: rule.to_owned(), since, source }).collect()
 }
 
 /// Rules of the radix cache.
-pub(super) fn sglang(_: &[Release]) -> Vec<Rule> {
-    rules(&[TREE, CLASSIC])
+pub(super) fn sglang(releases: &[Release]) -> Vec<Rule> {
+    rules(&[TREE, &of_release(releases[0]), CLASSIC])
 }
 
 /// Rules of HiCache.
-pub(super) fn hicache(_: &[Release]) -> Vec<Rule> {
-    rules(&[TREE, TIERS])
+pub(super) fn hicache(releases: &[Release]) -> Vec<Rule> {
+    rules(&[TREE, &of_release(releases[0]), TIERS])
 }

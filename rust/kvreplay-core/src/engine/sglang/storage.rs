@@ -87,15 +87,15 @@ impl Storage {
             }
             self.touch(block);
         }
-        for _ in 0..key.unnamed() {
-            if !self.make_room(out) {
-                return;
-            }
-            self.held += 1;
-            match self.order.back_mut() {
-                Some(last) if last.block == NONE => last.pages += 1,
-                _ => self.order.push_back(Use { when: 0, block: NONE, pages: 1 }),
-            }
+        self.write_unnamed(key.unnamed(), out);
+    }
+
+    fn write_unnamed(&mut self, mut pages: u32, out: &mut Recorder) {
+        while pages > 0 && self.make_room(out) {
+            let some = pages.min(u32::try_from(self.capacity - self.held).unwrap_or(u32::MAX));
+            pages -= some;
+            self.held += u64::from(some);
+            self.order.push_back(Use { when: 0, block: NONE, pages: some });
         }
     }
 
@@ -131,31 +131,34 @@ impl Storage {
         if self.held < self.capacity {
             return true;
         }
-        let target = (self.capacity as f64 * self.eviction_ratio - 1.0).max(0.0);
-        while self.held as f64 > target && self.evict(out) {}
+        let left = (self.capacity as f64 * self.eviction_ratio - 1.0).max(0.0);
+        self.evict(self.held - left as u64, out);
         self.held < self.capacity
     }
 
-    fn evict(&mut self, out: &mut Recorder) -> bool {
-        while let Some(oldest) = self.order.front_mut() {
+    /// Evicts `pages` pages.
+    fn evict(&mut self, mut pages: u64, out: &mut Recorder) {
+        while pages > 0 {
+            let Some(oldest) = self.order.front_mut() else { return };
+            let mut gone = 1;
             if oldest.block == NONE {
-                oldest.pages -= 1;
-                if oldest.pages == 0 {
-                    self.order.pop_front();
+                gone = pages.min(oldest.pages.into());
+                oldest.pages -= gone as u32;
+            }
+            let Use { when, block, pages: rest } = *oldest;
+            if block != NONE || rest == 0 {
+                self.order.pop_front();
+            }
+            if block != NONE {
+                if self.used[block as usize] != when {
+                    continue;
                 }
-                self.held -= 1;
-                return true;
-            }
-            let Use { when, block, .. } = *oldest;
-            self.order.pop_front();
-            if self.used[block as usize] == when {
                 self.used[block as usize] = 0;
-                self.held -= 1;
                 out.evict(self.tier, block);
-                return true;
             }
+            self.held -= gone;
+            pages -= gone;
         }
-        false
     }
 
     /// Checks the counts.

@@ -1,15 +1,15 @@
 //! Tests of the SGLang models.
 
+mod engine;
 mod golden;
 mod hicache;
 mod radix;
 mod twin;
-mod unified;
 
 use super::model::Model;
 use super::tree::{NONE, ROOT};
 use super::{flavor, hicache as build_hicache, model};
-use crate::engine::{EngineModel, EngineRequest, Recorder, Setup};
+use crate::engine::{EngineModel, EngineRequest, Recorder, Release, Setup};
 use crate::error::Result;
 use crate::hierarchy::{Counters, EventKind, Events, TierSpec};
 use crate::policy::spec::{Args, Spec};
@@ -29,11 +29,22 @@ pub(super) fn tier(name: &str, capacity: u64, policy: &str) -> TierSpec {
 impl Run {
     /// A model over `tiers` in pages of one token; HiCache where there is a tier `cpu`.
     pub(super) fn new(tiers: &[TierSpec], blocks: u32, options: &[(&str, &str)]) -> Result<Self> {
+        Self::of(Release(0, 5, 23), tiers, blocks, options)
+    }
+
+    /// The same as of a release.
+    pub(super) fn of(
+        release: Release,
+        tiers: &[TierSpec],
+        blocks: u32,
+        options: &[(&str, &str)],
+    ) -> Result<Self> {
         let known = if tiers.len() > 1 { super::SGLANG_HICACHE } else { super::SGLANG }.options;
         let args = options.iter().map(|&(key, value)| (Some(key.to_owned()), value.to_owned())).collect();
         let spec = Spec { name: "sglang".to_owned(), args };
         let options = Args::new(&spec, known)?;
-        let setup = Setup { releases: &[], tiers, options: &options, blocks, block_tokens: 1, timed: false };
+        let setup =
+            Setup { releases: &[release], tiers, options: &options, blocks, block_tokens: 1, timed: false };
         let model = if tiers.len() > 1 { build_hicache(&setup)? } else { model(&setup, flavor(&setup)?)? };
         Ok(Self { model, out: Recorder::new(tiers, blocks, true), served: 0 })
     }

@@ -1,14 +1,19 @@
-//! Random requests against what SGLang 0.5.23's own `UnifiedRadixCache` and `UnifiedTreeCore` did with them.
+//! Random requests against what SGLang's own classes did with them, one request at a time, with pools that only
+//! count pages and copies that are done at once.
 //!
-//! `unified.jsonl` was made by running these classes, with pools that only count pages and copies that are
-//! done at once, one request at a time: match, load back, evict for what is missing, insert, decode, insert.
-//! The walk through storage follows `prefetch_from_storage` and `insert_host`, with storage that keeps
-//! everything. Each line is one case: the configuration, `requests` (path, pages without a name, decoded
-//! pages, decoded pages without a name), and one row per request in `results`: pages served by device, host
-//! and storage, then after the request the pages on the device and in host memory, and for both the sum of
-//! the squares of (block + 1) over named pages.
+//! * `unified.jsonl`: `UnifiedRadixCache` and `UnifiedTreeCore` of 0.5.23 with and without host memory: match,
+//!   load back, evict for what is missing, insert, decode, insert. The walk through storage follows
+//!   `prefetch_from_storage` and `insert_host`, with storage that keeps everything.
+//! * `releases.jsonl`: `RadixCache` of four releases, with the eviction that each release's allocation asks for.
+//!
+//! Each line is one case: the configuration, `requests` (path, pages without a name, decoded pages, decoded
+//! pages without a name), and one row per request in `results`: pages served by device, host and storage,
+//! then after the request the pages on the device and in host memory, and for both the sum of the squares of
+//! (block + 1) over named pages.
 
 use super::{Run, tier};
+use crate::engine::Release;
+use crate::engine::sglang::releases::RADIX;
 use serde_json::Value;
 
 fn u32s(value: &Value) -> Vec<u32> {
@@ -23,7 +28,7 @@ fn run_of(case: &Value, blocks: u32) -> Run {
     let mut options = vec![("last_token", last_token.as_str())];
     let (load_back, prefetch) = (case["load_back"].to_string(), case["prefetch"].to_string());
     if case["cpu"].is_null() {
-        options.push(("tree", "unified"));
+        options.push(("tree", if case["version"].is_null() { "unified" } else { "radix" }));
     } else {
         tiers.push(tier("cpu", number("cpu"), policy));
         options.push(("write_policy", case["write"].as_str().unwrap()));
@@ -33,7 +38,9 @@ fn run_of(case: &Value, blocks: u32) -> Run {
             tiers.push(tier("storage", 1 << 30, "lru"));
         }
     }
-    Run::new(&tiers, blocks, &options).unwrap()
+    let version = case["version"].as_str().unwrap_or("0.5.23");
+    let release = Release::resolve("sglang", Some(version), RADIX).unwrap();
+    Run::of(release, &tiers, blocks, &options).unwrap()
 }
 
 fn check(number: usize, case: &Value) {
@@ -58,10 +65,18 @@ fn check(number: usize, case: &Value) {
     }
 }
 
-#[test]
-fn every_request_is_served_as_by_the_engine_itself() {
-    let text = include_str!("unified.jsonl");
-    for (number, line) in text.lines().enumerate() {
+fn check_all(lines: &str) {
+    for (number, line) in lines.lines().enumerate() {
         check(number, &serde_json::from_str(line).unwrap());
     }
+}
+
+#[test]
+fn the_unified_tree_and_hicache_are_met() {
+    check_all(include_str!("unified.jsonl"));
+}
+
+#[test]
+fn the_classic_tree_of_each_release_is_met() {
+    check_all(include_str!("releases.jsonl"));
 }
