@@ -128,14 +128,14 @@ class Study:
         gaps = {}
         if self.result.span_us is not None:
             names = self.result.tier_names
-            gaps = reuse_gaps(self.reuse_runs, requests, names, block_tokens=self.scale.block_tokens)
+            size = self.trace.info["block_tokens"]
+            gaps = reuse_gaps(self.reuse_runs, requests, names, block_tokens=size)
         return Facts(
             tiers=self.result.tiers,
             requests=requests.with_columns(self.trace.requests()["arrival_us"]),
             writes=self.result.writes,
             plan=self.plan,
             span_us=self.result.span_us,
-            block_tokens=self.scale.block_tokens,
             gaps=gaps,
             without=without_each(
                 self.trace, self.tiers, self.result, arguments=self._replayed_alike, progress=self.progress
