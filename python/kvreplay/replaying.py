@@ -11,6 +11,7 @@ from kvreplay.errors import ConfigError, unknown
 from kvreplay.results import ReplayResult
 from kvreplay.splits import Split
 from kvreplay.warmup import warmup_requests
+from kvreplay.worth.bounds import check_times
 from kvreplay.worth.plan import Plan, make_plan
 
 if TYPE_CHECKING:
@@ -283,6 +284,7 @@ def replay(
     """
     check_rules(mode, unit)
     plan = plan_of(tiers, model=model, hardware=hardware, cost=cost, prices=prices, mode=mode)
+    check_times(plan, trace)
     scale = trace.scale(plan.model)
     resolved = resolve_tiers(tiers, scale)
     warm = warmup_requests(trace, warmup)

@@ -15,6 +15,7 @@ from kvreplay.splits import Split
 from kvreplay.tables import WORTH, build
 from kvreplay.tables.study import Study
 from kvreplay.warmup import warmup_requests
+from kvreplay.worth.bounds import check_times
 from kvreplay.worth.plan import resolve_model
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ def analyze(
     worth: dict[str, Any] = {"model": model, "hardware": hardware, "cost": cost, "prices": prices}
     Split.of(trace, group_by=group_by, window=window)  # what is wrong is said before any work is done
     if tiers:
-        plan_of(tiers, **worth)
+        check_times(plan_of(tiers, **worth), trace)
         resolve_tiers(tiers, scale)
     elif policies or admissions or group_by or window is not None:
         raise ConfigError(

@@ -139,7 +139,7 @@ def sweep(
     worth = {"model": model, "hardware": hardware, "cost": cost}
     scale = trace.scale(model)
     every = grids.expand(grid)
-    plans_of_points = [plan_of_point(point.tiers, point.mode, worth) for point in every]
+    plans_of_points = [plan_of_point(trace, point.tiers, point.mode, worth) for point in every]
     specs = [
         point.resolved(scale) | ({} if plan is None else {"worth": plan.assumptions})
         for point, plan in zip(every, plans_of_points, strict=True)
