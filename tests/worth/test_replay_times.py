@@ -230,3 +230,27 @@ def test_a_trace_without_reuse_has_tiers_of_no_worth() -> None:
     codes = [line["code"] for line in report.verdict]
     assert codes.count("tier_unused") == 2
     assert json.dumps(report.to_dict(), allow_nan=False)
+
+
+def test_a_fitted_link_serves_its_tier_unless_another_is_given(chats: kv.Trace) -> None:
+    rows = [
+        {"input_tokens": 8000, "ttft_ms": 250},
+        {"input_tokens": 8000, "hit_tokens": 7000, "tier": "cpu", "ttft_ms": 70},
+        {"input_tokens": 2000, "ttft_ms": 70},
+        {"input_tokens": 2000, "hit_tokens": 1600, "tier": "cpu", "ttft_ms": 25},
+    ]
+    cost = kv.calibrate(rows, model="llama-3.1-8b", hardware="h100-sxm")
+    tiers = [TIERS[0], kv.Tier("cpu", capacity="20%")]
+    result = kv.replay(chats, tiers, model="llama-3.1-8b", cost=cost)
+    assert result.plan is not None
+    assert result.plan.links == (None, cost.links["cpu"])
+    assert result.tiers["saved_us"].null_count() == 0
+    own = kv.replay(chats, TIERS[:2], model="llama-3.1-8b", cost=cost)
+    assert own.plan is not None
+    assert own.plan.links[1] == kv.link("pcie5-x16")
+
+
+def test_names_are_checked_where_there_is_nothing_to_time(chats: kv.Trace) -> None:
+    for bad in ({"hardware": "h1000", "model": "llama-3.1-8b"}, {"prices": {"euro": 1.0}}):
+        with pytest.raises(kv.ConfigError):
+            kv.analyze(chats, **bad)  # type: ignore[arg-type]

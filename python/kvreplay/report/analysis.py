@@ -16,7 +16,7 @@ from kvreplay.tables import WORTH, build
 from kvreplay.tables.study import Study
 from kvreplay.warmup import warmup_requests
 from kvreplay.worth.bounds import check_times
-from kvreplay.worth.plan import resolve_model
+from kvreplay.worth.plan import make_plan, resolve_model
 
 if TYPE_CHECKING:
     import os
@@ -230,7 +230,9 @@ def analyze(
     if tiers:
         check_times(plan_of(tiers, **worth), trace)
         resolve_tiers(tiers, scale)
-    elif policies or admissions or group_by or window is not None:
+    else:
+        make_plan({}, **worth)  # names are checked even where there is nothing to time
+    if not tiers and (policies or admissions or group_by or window is not None):
         raise ConfigError(
             "policies, filters, groups and windows are compared at tiers, and there is none",
             hint='give one: --tier "gpu=5000 blocks", in Python kv.Tier("gpu", capacity="5000 blocks")',
