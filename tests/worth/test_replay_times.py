@@ -253,4 +253,4 @@ def test_a_fitted_link_serves_its_tier_unless_another_is_given(chats: kv.Trace) 
 def test_names_are_checked_where_there_is_nothing_to_time(chats: kv.Trace) -> None:
     for bad in ({"hardware": "h1000", "model": "llama-3.1-8b"}, {"prices": {"euro": 1.0}}):
         with pytest.raises(kv.ConfigError):
-            kv.analyze(chats, **bad)  # type: ignore[arg-type]
+            kv.analyze(chats, **bad)

@@ -34,6 +34,8 @@ SCHEMA = "analyze/1"
 WORTH_TABLES = [table.name for table in WORTH]
 _BYTES_PER_REQUEST = 40
 _BYTES_PER_REQUEST_AND_TIER = 32
+# Loads, stores, savings and what is computed, the reuse runs, and copies while tables are made.
+_BYTES_PER_TIMED_REQUEST_AND_TIER = 250
 
 
 class Report:
@@ -237,8 +239,11 @@ def analyze(
             "policies, filters, groups and windows are compared at tiers, and there is none",
             hint='give one: --tier "gpu=5000 blocks", in Python kv.Tier("gpu", capacity="5000 blocks")',
         )
+    per_tier = _BYTES_PER_REQUEST_AND_TIER
+    if hardware is not None or cost is not None:
+        per_tier += _BYTES_PER_TIMED_REQUEST_AND_TIER
     memory.check(
-        len(trace) * (_BYTES_PER_REQUEST + _BYTES_PER_REQUEST_AND_TIER * len(tiers)),
+        len(trace) * (_BYTES_PER_REQUEST + per_tier * len(tiers)),
         what=f"the results of {len(trace):,} requests",
         hint="analyze a part of the trace: trace.sample_sessions(0.1)",
     )
