@@ -159,13 +159,17 @@ fn outcomes(
 /// Prompts that share nearly everything, a CPU tier too small for them and a GPU that is not: offers are refused and
 /// repeated, and counts get there one by one.
 fn tight_cases() -> impl Strategy<Value = Case> {
-    let symbols = prop::collection::vec(prop::sample::select(vec![0_u8, 0, 0, 0, 0, 0, 0, 1]), 0..10);
+    // One path and its prefixes, now and then with another end.
+    let symbols = (0..9_usize, any::<bool>(), 0..3_usize).prop_map(|(same, other, more)| {
+        let end = if other { more } else { 0 };
+        [vec![0; same], vec![1; end]].concat()
+    });
     let decoded = prop::sample::select(vec![0_u64, 0, 4, 8, 12]);
     let draft = (symbols, Just(14_usize), 0..4_u64, decoded, Just(3_usize));
-    let cpu = (1..7_u64, 1..3_u32, any::<bool>());
+    let cpu = (1..6_u64, prop::sample::select(vec![1_u32, 1, 1, 2]), any::<bool>());
     let threshold = prop::option::weighted(0.7, (2..5_u32, 1..12_usize));
     let drafts = prop::collection::vec(draft, 10..40);
-    (9..RELEASES.len(), 8..40_u64, cpu, threshold, any::<bool>(), drafts).prop_map(
+    (10..RELEASES.len(), 8..40_u64, cpu, threshold, any::<bool>(), drafts).prop_map(
         |(release, gpu_blocks, cpu, threshold, decode, drafts)| Case {
             release,
             gpu_blocks: Some(gpu_blocks),
@@ -200,12 +204,14 @@ fn agree(case: &Case) -> Result<(), TestCaseError> {
 
 proptest! {
     #![proptest_config(config(1000))]
-
     #[test]
     fn any_requests_give_what_the_twin_gives(case in cases()) {
         agree(&case)?;
     }
+}
 
+proptest! {
+    #![proptest_config(config(3000))]
     #[test]
     fn refused_offers_give_what_the_twin_gives(case in tight_cases()) {
         agree(&case)?;
