@@ -50,7 +50,7 @@ const TREE: &[Line] = &[
     ),
     (
         "admission",
-        "a prompt of more pages than the pool is refused: it is computed in full here and changes nothing",
+        "a prompt of more pages than the pool (in the engine a few tokens less) is refused: here it is computed in full and changes nothing",
         "",
         SCHEDULER,
     ),
@@ -178,8 +178,14 @@ const TIERS: &[Line] = &[
         "semantics, section 9",
     ),
     (
+        "checked",
+        "hits and contents after every request are those of UnifiedRadixCache and UnifiedTreeCore themselves, run on random requests with pools that only count",
+        "",
+        "tests of this profile",
+    ),
+    (
         "not verified",
-        "no vectors of the engine exist for host memory and storage; rules were read from its code",
+        "what the file backend evicts, and the order of events between tiers, were read and not compared with the engine",
         "",
         "",
     ),

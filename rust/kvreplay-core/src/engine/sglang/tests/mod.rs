@@ -3,6 +3,7 @@
 mod engine;
 mod golden;
 mod hicache;
+mod profile;
 mod radix;
 mod twin;
 
