@@ -12,8 +12,6 @@
 //! * [`EngineRequest`] - one request in these blocks.
 //! * [`Setup`] - what a model is built from.
 
-#[cfg(test)]
-pub(crate) mod draws;
 mod grain;
 mod kvbm;
 mod lmcache;
@@ -24,8 +22,6 @@ mod registry;
 mod release;
 mod request;
 mod setup;
-#[cfg(test)]
-pub(crate) mod steps;
 mod trtllm;
 mod vllm;
 
@@ -58,5 +54,6 @@ pub trait EngineModel: Send {
     fn validate(&self) -> std::result::Result<(), String>;
 }
 
+#[cfg(test)]
 #[cfg(test)]
 mod tests;
