@@ -151,3 +151,30 @@ def test_bad_options_of_worth_are_refused(bad: dict[str, str]) -> None:
         values["price"] = [bad["price"]]
     with pytest.raises(kv.ConfigError):
         kv.replay(kv.generate("unique", requests=2), [kv.Tier("gpu", capacity=5)], **worth_of(values))
+
+
+@pytest.mark.parametrize("fill", ["write_through", "victim"])
+def test_the_best_size_is_found_on_the_curve_that_replays_confirm(chats: kv.Trace, fill: str) -> None:
+    cpu = kv.Tier("cpu", capacity="40%", link="pcie5-x16", fill=fill)
+    report = kv.analyze(chats, [GPU, cpu], **WORTH)
+    (line,) = [line for line in report.verdict if line["code"] == "best_size"]
+    best, now = line["evidence"]["best"], line["evidence"]["now"]
+    row = report.tables["hit_quality"].row(1, named=True)
+    assert now["net_usd_per_hour"] == pytest.approx(row["net_usd_per_hour"])
+    assert best["net_usd_per_hour"] >= now["net_usd_per_hour"]
+    other = kv.Tier("cpu", capacity=best["capacity_blocks"], link="pcie5-x16", fill=fill)
+    hits = kv.replay(chats, [GPU, other]).tiers["hit_tokens"][1]
+    value = row["gpu_usd_saved_per_hour"] / row["hit_tokens"] * hits
+    rent = row["tier_usd_per_hour"] / now["capacity_blocks"] * best["capacity_blocks"]
+    assert best["net_usd_per_hour"] == pytest.approx(value - rent)
+
+
+def test_memory_that_costs_more_than_all_it_saves_pays_at_no_size(chats: kv.Trace) -> None:
+    report = kv.analyze(
+        chats,
+        [GPU, kv.Tier("cpu", capacity="40%", link="pcie5-x16")],
+        prices={"dram_gb_usd": 1e6},
+        **WORTH,
+    )
+    (line,) = [line for line in report.verdict if line["code"] == "best_size"]
+    assert line["text"] == "In money no size of cpu pays on this traffic."

@@ -13,6 +13,7 @@ import polars as pl
 
 from kvreplay import display
 from kvreplay.cost.lengths import Comparison
+from kvreplay.report import sizing
 from kvreplay.worth.budget import budget
 from kvreplay.worth.demand import OVERLOAD, overloaded
 from kvreplay.worth.links_demand import PREFILL
@@ -79,6 +80,7 @@ def compose(study: Study) -> list[dict[str, Any]]:
     lines: list[dict[str, Any] | None] = [_times(study, facts)]
     lines += [tier_line(facts, one) for one in tiers]
     lines += [_load_from(facts, one) for one in tiers]
+    lines += [_size(study, facts, one) for one in tiers]
     lines += [_untimed(facts), _wear(study, facts), _filters(study), _instead(study, facts, tiers)]
     lines += [_limits(study, facts), _assumed(facts)]
     return [one for one in lines if one is not None]
@@ -234,6 +236,12 @@ def _load_from(facts: Facts, worth: Worth) -> dict[str, Any] | None:
         band = display.count(min(known))
     text = f"From {worth.tier}, load runs of {band} tokens and more; shorter ones are computed faster."
     return line("load_from", text, **evidence)
+
+
+def _size(study: Study, facts: Facts, worth: Worth) -> dict[str, Any] | None:
+    """At which size a tier nets most, where that can be told."""
+    found = sizing.best_size(study, facts, worth.tier)
+    return None if found is None else line("best_size", sizing.size_text(study, found), **found)
 
 
 def _untimed(facts: Facts) -> dict[str, Any] | None:
