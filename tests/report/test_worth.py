@@ -178,3 +178,23 @@ def test_memory_that_costs_more_than_all_it_saves_pays_at_no_size(chats: kv.Trac
     )
     (line,) = [line for line in report.verdict if line["code"] == "best_size"]
     assert line["text"] == "In money no size of cpu pays on this traffic."
+
+
+def test_stores_that_cost_more_than_loads_save_are_named_as_the_cause(chats: kv.Trace) -> None:
+    link = kv.Link(
+        "mine", bandwidth="40 GB/s", fixed="1 ms", write_bandwidth="0.5 GB/s", store="blocking", medium="dram"
+    )
+    got = lines(chats, link)
+    evidence = got["tier_harms"]["evidence"]
+    assert evidence["harmful_hits"] == 0
+    assert evidence["saved_us"] < 0
+    assert "storing delays requests by" in got["tier_harms"]["text"]
+    assert "stores that do not block" in got["do_not_offload"]["text"]
+
+
+def test_a_tier_that_serves_nothing_is_no_reason_against_offloading() -> None:
+    unique = kv.generate("unique", requests=20, seed=1)
+    tiers = [GPU, kv.Tier("cpu", capacity="40%", link="pcie5-x16")]
+    codes = [line["code"] for line in kv.analyze(unique, tiers, **WORTH).verdict]
+    assert "tier_unused" in codes
+    assert "do_not_offload" not in codes
