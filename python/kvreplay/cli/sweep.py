@@ -114,7 +114,7 @@ def _text(frame: pl.DataFrame, trace: Trace, width: int) -> str:
     from kvreplay.report.text import heading, section
 
     timed = frame["saved_us"].null_count() < frame.height
-    rows = [["tiers", "hit tokens", "served", "stored", "dead", *(["lower save"] if timed else [])]]
+    rows = [["tiers", "hit tokens", "served", *(["saves"] if timed else []), "stored", "dead"]]
     for _, point in frame.group_by("point", maintain_order=True):
         first = point.row(0, named=True)
         rules = [
@@ -125,9 +125,10 @@ def _text(frame: pl.DataFrame, trace: Trace, width: int) -> str:
                 " ".join([first["tiers"], *rules]),
                 display.tokens(first["all_hit_tokens"]),
                 display.percent(first["token_hit_ratio"]),
+                # What the first tier saves is no reason to have the others.
+                *([display.signed_span(_sum(point["saved_us"][1:]))] if timed else []),
                 display.count(_sum(point["inserted_blocks"])),
                 display.count(_sum(point["dead_on_arrival_blocks"])),
-                *([display.signed_span(_sum(point["saved_us"][1:]))] if timed else []),
             ]
         )
     return f"{heading(trace.info, width)}\n\n{section('Sweep', rows, width)}"
