@@ -50,8 +50,8 @@ def without_each(
 
     The lowest tier needs no replay where nothing above depends on it: it hands blocks up, but an upper tier
     takes them whether they were loaded or computed. Only a ``write_back`` tier takes the former alone. An
-    engine profile is made for its tiers and cannot lose one of several: there the lowest is taken off the same
-    way, since engines fill their GPU with loaded and computed blocks alike, and the others are left out.
+    engine profile is made for its tiers and cannot lose one of several: there the lowest is taken off the
+    same way, since engines fill their GPU with loaded and computed blocks alike, and the others are left out.
 
     Parameters
     ----------
