@@ -41,6 +41,8 @@ pub(crate) struct Cpu {
     /// Count and table size.
     pub(crate) threshold: Option<(u32, usize)>,
     pub(crate) decode: bool,
+    /// Chunks that a secondary tier has room for.
+    pub(crate) files: Option<usize>,
 }
 
 impl Cpu {
@@ -54,9 +56,11 @@ impl Cpu {
 pub(crate) struct Outcome {
     pub(crate) gpu_hit: u64,
     pub(crate) cpu_hit: u64,
+    pub(crate) file_hit: u64,
     pub(crate) gpu_evicted: Vec<u32>,
     pub(crate) cpu_evicted: Vec<u32>,
     pub(crate) cpu_stored: BTreeSet<u32>,
+    pub(crate) file_stored: BTreeSet<u32>,
 }
 
 /// The engine.
@@ -82,6 +86,8 @@ pub(crate) struct Vllm {
     reused: HashSet<Name>,
     written: HashSet<Name>,
     adapted: HashSet<Name>,
+    promoted: HashSet<Name>,
+    files: HashSet<Name>,
     out: Outcome,
 }
 
@@ -121,6 +127,8 @@ impl Vllm {
             reused: HashSet::new(),
             written: HashSet::new(),
             adapted: HashSet::new(),
+            promoted: HashSet::new(),
+            files: HashSet::new(),
             out: Outcome::default(),
         }
     }
@@ -272,15 +280,15 @@ impl Vllm {
         self.clock += 1;
         self.rank = self.clock;
         let keys = self.keys(request, &cpu, request.prompt_tokens);
-        if !cpu.is_scoped() {
-            self.touch(&keys, &cpu, &[]);
-        }
         let hit = self.out.gpu_hit;
         if (keys.len() as u64) * chunk < hit + chunk {
+            if !cpu.is_scoped() {
+                self.touch(&keys, &cpu, &[]);
+            }
             return 0;
         }
         let first = (hit / chunk) as usize;
-        let run = keys[first..].iter().take_while(|&&name| self.holds_chunk(name)).count();
+        let run = self.run(&keys, first, &cpu);
         if let Some((_, size)) = cpu.threshold.filter(|_| cpu.minor < 29) {
             let seen = if cpu.minor < 22 { keys.len() - first } else { run + 1 };
             for &name in keys[first..].iter().take(seen) {
@@ -291,16 +299,64 @@ impl Vllm {
         if (end as u64) * chunk < hit + chunk {
             return 0;
         }
-        self.out.cpu_hit = end as u64 * chunk - hit;
+        for (at, name) in keys.iter().enumerate().take(end).skip(first) {
+            let tokens = (at as u64 + 1) * chunk - hit.max(at as u64 * chunk);
+            let promoted = self.promoted.contains(name);
+            *(if promoted { &mut self.out.file_hit } else { &mut self.out.cpu_hit }) += tokens;
+        }
         for (at, &name) in keys.iter().enumerate().take(end).skip(first) {
             if cpu.is_scoped() {
                 self.access(at, name);
-                self.reused.insert(name);
+                // What this very request brought is no second use.
+                if !self.written.contains(&name) {
+                    self.reused.insert(name);
+                }
             } else if cpu.minor >= 24 && !cpu.arc {
                 self.stamp(name);
             }
         }
         end
+    }
+
+    /// Chunks found from `first` on; repeated while that brings chunks from the files.
+    fn run(&mut self, keys: &[Name], first: usize, cpu: &Cpu) -> usize {
+        loop {
+            let mut on_the_way = Vec::new();
+            let mut end = first;
+            while end < keys.len() {
+                let name = keys[end];
+                let missing = !self.holds_chunk(name);
+                if missing && !self.promote(name, end, &mut on_the_way, cpu) {
+                    break;
+                }
+                end += 1;
+            }
+            if !cpu.is_scoped() {
+                self.touch(keys, cpu, &on_the_way);
+                for &name in on_the_way.iter().filter(|_| cpu.minor >= 24 && !cpu.arc) {
+                    self.stamp(name);
+                }
+            }
+            if on_the_way.is_empty() {
+                return end - first;
+            }
+        }
+    }
+
+    fn promote(&mut self, name: Name, at: usize, on_the_way: &mut Vec<Name>, cpu: &Cpu) -> bool {
+        if self.promoted.contains(&name) || !self.files.contains(&name) {
+            return false;
+        }
+        if cpu.is_scoped() && self.adapted.insert(name) {
+            self.adapt(name, cpu.chunks);
+        }
+        if self.resident() == cpu.chunks && !self.evict_all(1, on_the_way, cpu) {
+            return false;
+        }
+        self.enter(name, at, cpu);
+        self.promoted.insert(name);
+        on_the_way.push(name);
+        true
     }
 
     fn count(&mut self, name: Name, size: usize, offered: &[Name]) {
@@ -378,7 +434,16 @@ impl Vllm {
             18..31 => counted,
             _ => offered,
         };
-        let victims = self.victims(need, &spared, cpu);
+        if !self.evict_all(need, &spared, cpu) {
+            return false;
+        }
+        self.insert(keys, &wanted, cpu);
+        true
+    }
+
+    /// Evicts as many chunks as are needed, or, with one exception, none.
+    fn evict_all(&mut self, need: usize, spared: &[Name], cpu: &Cpu) -> bool {
+        let victims = self.victims(need, spared, cpu);
         if victims.len() < need && !(cpu.arc && cpu.minor < 22) {
             return false;
         }
@@ -395,26 +460,32 @@ impl Vllm {
             self.b1.drain(..self.b1.len().saturating_sub(cpu.chunks));
             self.b2.drain(..self.b2.len().saturating_sub(cpu.chunks));
         }
-        self.insert(keys, &wanted, cpu);
         true
+    }
+
+    fn enter(&mut self, name: Name, at: usize, cpu: &Cpu) {
+        if let Name::Block(block) = name {
+            self.out.cpu_stored.insert(block);
+        }
+        self.written.insert(name);
+        if cpu.arc {
+            self.b1.retain(|&other| other != name);
+            self.b2.retain(|&other| other != name);
+            self.t1.push(name);
+        } else {
+            self.stamp(name);
+        }
+        if cpu.is_scoped() {
+            self.access(at, name);
+        }
     }
 
     fn insert(&mut self, keys: &[Name], wanted: &[Name], cpu: &Cpu) {
         for &name in wanted {
-            if let Name::Block(block) = name {
-                self.out.cpu_stored.insert(block);
-            }
-            self.written.insert(name);
-            if cpu.arc {
-                self.b1.retain(|&other| other != name);
-                self.b2.retain(|&other| other != name);
-                self.t1.push(name);
-            } else {
-                self.stamp(name);
-            }
-            if cpu.is_scoped() {
-                let at = keys.iter().position(|&other| other == name).unwrap();
-                self.access(at, name);
+            let at = keys.iter().position(|&other| other == name).unwrap();
+            self.enter(name, at, cpu);
+            if cpu.files.is_some_and(|room| self.files.len() < room) && self.files.insert(name) {
+                self.out.file_stored.extend(if let Name::Block(block) = name { Some(block) } else { None });
             }
         }
         if !cpu.is_scoped() {
@@ -483,5 +554,6 @@ impl Vllm {
         self.reused.clear();
         self.written.clear();
         self.adapted.clear();
+        self.promoted.clear();
     }
 }

@@ -21,6 +21,8 @@ struct Case {
     cpu: Option<(u64, u32, bool)>,
     threshold: Option<(u32, usize)>,
     decode: bool,
+    /// Chunks of a secondary tier.
+    files: Option<u64>,
     drafts: Vec<Draft>,
 }
 
@@ -35,13 +37,15 @@ fn cases() -> impl Strategy<Value = Case> {
     let cpu = prop::option::weighted(0.85, (0..24_u64, 1..4_u32, any::<bool>()));
     let threshold = prop::option::weighted(0.4, (2..4_u32, 1..30_usize));
     let gpu = prop::option::weighted(0.7, 1..22_u64);
-    (0..RELEASES.len(), gpu, cpu, threshold, any::<bool>(), drafts()).prop_map(
-        |(release, gpu_blocks, cpu, threshold, decode, drafts)| Case {
+    let files = prop::option::weighted(0.4, 0..40_u64);
+    (0..RELEASES.len(), gpu, cpu, threshold, any::<bool>(), files, drafts()).prop_map(
+        |(release, gpu_blocks, cpu, threshold, decode, files, drafts)| Case {
             release,
             gpu_blocks,
             cpu,
             threshold,
             decode,
+            files,
             drafts,
         },
     )
@@ -74,7 +78,8 @@ type Options = Vec<(String, String)>;
 fn parts(case: &Case) -> Option<(Vec<TierSpec>, Options, Rules)> {
     let minor = RELEASES[case.release].1;
     let cpu = case.cpu.filter(|_| minor >= 11);
-    let threshold = case.threshold.filter(|_| minor >= 18);
+    let files = case.files.filter(|_| minor >= 22 && cpu.is_some());
+    let threshold = case.threshold.filter(|_| minor >= 18 && files.is_none());
     let decode = case.decode || minor < 23;
     let mut tiers = Vec::new();
     if let Some(blocks) = case.gpu_blocks {
@@ -88,6 +93,11 @@ fn parts(case: &Case) -> Option<(Vec<TierSpec>, Options, Rules)> {
             chunk_blocks,
             ..TierSpec::new("cpu", chunks * u64::from(chunk_blocks))
         });
+        tiers.extend(files.map(|chunks| TierSpec {
+            policy: "fs".to_owned(),
+            chunk_blocks,
+            ..TierSpec::new("files", chunks * u64::from(chunk_blocks))
+        }));
     }
     let rules = Rules {
         block_tokens: u64::from(BLOCK_TOKENS),
@@ -99,6 +109,7 @@ fn parts(case: &Case) -> Option<(Vec<TierSpec>, Options, Rules)> {
             arc,
             threshold,
             decode,
+            files: files.map(|chunks| chunks as usize),
         }),
     };
     let options = vec![("offload_decode".to_owned(), decode.to_string())];
@@ -138,17 +149,24 @@ fn outcomes(
     let mut outcomes = vec![Outcome::default(); requests.len()];
     for (outcome, row) in outcomes.iter_mut().zip(rows) {
         for (tier, row) in tiers.iter().zip(row) {
-            *(if tier.name == "gpu" { &mut outcome.gpu_hit } else { &mut outcome.cpu_hit }) = row.tokens;
+            let hit = match tier.name.as_str() {
+                "gpu" => &mut outcome.gpu_hit,
+                "cpu" => &mut outcome.cpu_hit,
+                _ => &mut outcome.file_hit,
+            };
+            *hit = row.tokens;
         }
     }
     for i in 0..events.len() {
-        let outcome = &mut outcomes[events.request[i] as usize];
-        let is_gpu = tiers[usize::from(events.tier[i])].name == "gpu";
-        match (events.kind[i], is_gpu) {
-            (EventKind::Evict, true) => outcome.gpu_evicted.push(events.block[i]),
-            (EventKind::Evict, false) => outcome.cpu_evicted.push(events.block[i]),
-            (EventKind::Insert, false) => {
-                outcome.cpu_stored.insert(events.block[i]);
+        let (outcome, block) = (&mut outcomes[events.request[i] as usize], events.block[i]);
+        match (events.kind[i], tiers[usize::from(events.tier[i])].name.as_str()) {
+            (EventKind::Evict, "gpu") => outcome.gpu_evicted.push(block),
+            (EventKind::Evict, _) => outcome.cpu_evicted.push(block),
+            (EventKind::Insert, "cpu") => {
+                outcome.cpu_stored.insert(block);
+            }
+            (EventKind::Insert, "files") => {
+                outcome.file_stored.insert(block);
             }
             _ => {}
         }
@@ -176,6 +194,7 @@ fn tight_cases() -> impl Strategy<Value = Case> {
             cpu: Some(cpu),
             threshold,
             decode,
+            files: None,
             drafts,
         },
     )
