@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 MOONCAKE = ROOT.parent / "shared" / "traces" / "conversation_trace.jsonl"
 TIERS = ["--tier", "gpu=5000 blocks", "--tier", "cpu=20000 blocks,fill=victim"]
-TYPES = {"Int64": "integer", "Float64": "ratio", "String": "text"}
+TYPES = {"Int64": "integer", "Float64": "number", "Boolean": "true or false", "String": "text"}
 
 
 def tables() -> str:
@@ -102,11 +102,97 @@ def screen() -> str | None:
     return f"```\n{done.stdout.rstrip()}\n```"
 
 
+def validation() -> str:
+    """Published figures beside ours."""
+    sys.path.insert(0, str(ROOT / "docs"))
+    from validation import page  # type: ignore[import-not-found, unused-ignore]
+
+    return str(page())
+
+
+def models() -> str:
+    """The models of the catalogue."""
+    import kvreplay as kv
+
+    head = [
+        "| model | stored B | loaded B, long | state B | params, 10^9 | attention |",
+        "|---|---|---|---|---|---|",
+    ]
+    rows = []
+    for row in kv.models().iter_rows(named=True):
+        size = (
+            "-"
+            if row["params_total"] is None
+            else f"{row['params_total'] / 1e9:,.2f} / {row['params_active'] / 1e9:,.2f}"
+        )
+        state = f"{row['state_bytes']:,}" if row["state_bytes"] else "-"
+        rows.append(
+            f"| `{row['name']}` | {row['kv_bytes_per_token']:,} | {row['loaded_bytes_per_token_long']:,} | "
+            f"{state} | {size} | {row['attention']} |"
+        )
+    return "\n".join([*head, *rows])
+
+
+def hardware() -> str:
+    """The GPUs of the catalogue."""
+    import kvreplay as kv
+
+    head = [
+        "| GPU | bf16 TFLOPS | fp8 | memory GB/s | memory GiB | link | source |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    rows = [
+        f"| `{row['name']}` | {row['bf16_tflops']:g} | {_or_dash(row['fp8_tflops'])} | {row['hbm_gb_s']:g} | "
+        f"{row['memory_bytes'] / 2**30:.1f} | `{row['host_link']}` | {row['source']}, {row['date']} |"
+        for row in kv.hardware().iter_rows(named=True)
+    ]
+    return "\n".join([*head, *rows])
+
+
+def links() -> str:
+    """The links of the catalogue."""
+    import kvreplay as kv
+
+    head = [
+        "| link | GB/s | low | high | bus | fixed ms | copy us | through | source |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    rows = [
+        f"| `{row['name']}` | {row['bandwidth_gb_s']:g} | {row['low_gb_s']:g} | {row['high_gb_s']:g} | "
+        f"{_or_dash(row['bus_gb_s'])} | {row['fixed_us'] / 1e3:g} | {row['copy_us']:g} | "
+        f"{row['through'] or '-'} | {row['source']}, {row['date']} |"
+        for row in kv.links().iter_rows(named=True)
+    ]
+    return "\n".join([*head, *rows])
+
+
+def prices() -> str:
+    """The prices of the catalogue."""
+    from kvreplay.cost.money import price_list
+
+    head = ["| price | value | low | high | unit | source |", "|---|---|---|---|---|---|"]
+    rows = [
+        f"| `{row['name']}` | {row['value']:g} | {_or_dash(row['low'])} | {_or_dash(row['high'])} | "
+        f"{row['unit']} | {row['source']}, {row['date']} |"
+        for row in price_list().iter_rows(named=True)
+    ]
+    return "\n".join([*head, *rows])
+
+
+def _or_dash(value: float | None) -> str:
+    return "-" if value is None else f"{value:g}"
+
+
 PARTS: dict[str, tuple[str, Callable[[], str | None]]] = {
     "tables": ("docs/tables.md", tables),
     "generators": ("docs/generated-traces.md", generators),
     "profiles": ("docs/engines/index.md", profiles),
     "rules": ("docs/engines/rules.md", rules),
+    "models": ("docs/cost/models.md", models),
+    "hardware": ("docs/cost/hardware-and-links.md", hardware),
+    "links": ("docs/cost/hardware-and-links.md", links),
+    "prices": ("docs/cost/hardware-and-links.md", prices),
+    "validation": ("docs/cost/validation.md", validation),
     "screen": ("README.md", screen),
 }
 

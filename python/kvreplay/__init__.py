@@ -18,8 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kvreplay._core import __version__ as __version__
+    from kvreplay.cost.breaking_even import break_even
+    from kvreplay.cost.calibration import calibrate
+    from kvreplay.cost.catalogue import model, models
+    from kvreplay.cost.coefficients import CostModel
+    from kvreplay.cost.devices import Hardware, hardware
+    from kvreplay.cost.modelspec import ModelSpec
+    from kvreplay.cost.transfer import Link, link, links
     from kvreplay.curve import ceiling, hit_curve, ratios, reuse_distance, reuse_runs, reuse_time
     from kvreplay.errors import ConfigError, KvreplayError, OutputError, TraceError
+    from kvreplay.odds import reuse_odds
     from kvreplay.registries import (
         admissions,
         fill_rules,
@@ -40,21 +48,32 @@ if TYPE_CHECKING:
 _HOME = {
     "__version__": "_core",
     "ConfigError": "errors",
+    "CostModel": "cost.coefficients",
+    "Hardware": "cost.devices",
     "KvreplayError": "errors",
+    "Link": "cost.transfer",
+    "ModelSpec": "cost.modelspec",
     "OutputError": "errors",
-    "Report": "report",
     "ReplayResult": "results",
+    "Report": "report",
     "Tier": "replaying",
     "Trace": "trace",
     "TraceError": "errors",
     "admissions": "registries",
     "analyze": "report",
+    "break_even": "cost.breaking_even",
+    "calibrate": "cost.calibration",
     "ceiling": "curve",
     "fill_rules": "registries",
     "formats": "registries",
     "generate": "synthetic",
     "generators": "registries",
+    "hardware": "cost.devices",
     "hit_curve": "curve",
+    "link": "cost.transfer",
+    "links": "cost.transfer",
+    "model": "cost.catalogue",
+    "models": "cost.catalogue",
     "policies": "registries",
     "profiles": "registries",
     "quality_codes": "registries",
@@ -62,6 +81,7 @@ _HOME = {
     "read_trace": "trace",
     "replay": "replaying",
     "reuse_distance": "curve",
+    "reuse_odds": "odds",
     "reuse_runs": "curve",
     "reuse_time": "curve",
     "scan_trace": "scanning",
@@ -71,7 +91,11 @@ _HOME = {
 
 __all__ = [
     "ConfigError",
+    "CostModel",
+    "Hardware",
     "KvreplayError",
+    "Link",
+    "ModelSpec",
     "OutputError",
     "ReplayResult",
     "Report",
@@ -80,12 +104,19 @@ __all__ = [
     "TraceError",
     "admissions",
     "analyze",
+    "break_even",
+    "calibrate",
     "ceiling",
     "fill_rules",
     "formats",
     "generate",
     "generators",
+    "hardware",
     "hit_curve",
+    "link",
+    "links",
+    "model",
+    "models",
     "policies",
     "profiles",
     "quality_codes",
@@ -93,6 +124,7 @@ __all__ = [
     "read_trace",
     "replay",
     "reuse_distance",
+    "reuse_odds",
     "reuse_runs",
     "reuse_time",
     "scan_trace",

@@ -83,3 +83,32 @@ def span(value_us: int | None) -> str:
         if value_us >= limit * factor:
             return f"{value_us / factor:.1f} {unit}"
     return f"{value_us} us"
+
+
+def signed_span(value_us: int | None) -> str:
+    """A duration that may be negative.
+
+    Examples
+    --------
+    >>> from kvreplay import display
+    >>> display.signed_span(-90_000_000)
+    '-90.0 s'
+    """
+    return f"-{span(-value_us)}" if value_us is not None and value_us < 0 else span(value_us)
+
+
+def years(value: float | None) -> str:
+    """A life: ``3.2 years``, in days below one.
+
+    Examples
+    --------
+    >>> from kvreplay import display
+    >>> display.years(3.24), display.years(0.0604), display.years(0.0032), display.years(None)
+    ('3.2 years', '22 days', '1.2 days', '-')
+    """
+    if value is None:
+        return "-"
+    if value >= 1:
+        return f"{value:,.1f} years"
+    days = 365 * value
+    return f"{days:.1f} days" if days < 10 else f"{days:.0f} days"  # noqa: PLR2004 - two digits say enough

@@ -121,11 +121,14 @@ def replay_core(
     tiers: list[dict[str, Any]],
     *,
     events: bool,
+    occupancy: bool,
     progress: ProgressHook | None,
 ) -> _core.Replay:
     """Run the engine's model over the trace."""
     return calls.run(
-        lambda p: _core.replay_profile(engine.core, tiers, per_request=True, events=events, progress=p),
+        lambda p: _core.replay_profile(
+            engine.core, tiers, per_request=True, events=events, occupancy=occupancy, progress=p
+        ),
         what=f"replaying {engine.name}",
         hook=progress,
     )

@@ -11,11 +11,14 @@ from kvreplay.errors import ConfigError, unknown
 from kvreplay.results import ReplayResult
 from kvreplay.splits import Split
 from kvreplay.warmup import warmup_requests
+from kvreplay.worth.bounds import check_times
+from kvreplay.worth.plan import Plan, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kvreplay.calls import ProgressHook
+    from kvreplay.cost import CostModel, Hardware, Link
     from kvreplay.trace import Trace
 
 MODES = ["prefix", "object"]
@@ -52,6 +55,10 @@ class Tier:
         ``leaf``: a block with a resident child is not evicted before it; ``none``: the policy alone decides.
     chunk_blocks
         Blocks that are stored, evicted and hit together.
+    link
+        How its blocks reach the GPU: a name of :func:`kvreplay.links` or a :class:`kvreplay.Link`. The first
+        tier needs none: it is the GPU's own memory. A lower tier without one is not timed. Links change
+        times only, never hits.
 
     Raises
     ------
@@ -74,6 +81,7 @@ class Tier:
     touch: str = "path"
     closure: str = "leaf"
     chunk_blocks: int = 1
+    link: Link | str | None = None
 
     def __post_init__(self) -> None:
         if _NAME.fullmatch(str(self.name)) is None:
@@ -93,6 +101,10 @@ class Tier:
                 f"chunk_blocks of tier {self.name} is {self.chunk_blocks!r}",
                 hint="give a number of blocks from 1",
             )
+        if self.link is not None:
+            from kvreplay.cost import link
+
+            link(self.link)
 
     @classmethod
     def from_texts(cls, values: dict[str, str]) -> Tier:
@@ -129,17 +141,17 @@ class Tier:
                 hint="give more room or smaller chunks",
             )
         values = asdict(self)
-        del values["capacity"]
+        del values["capacity"], values["link"]
         return values | {"capacity_blocks": whole}
 
 
-def resolve_tiers(tiers: Sequence[Tier], scale: units.Scale) -> list[dict[str, Any]]:
-    """All tiers as the core takes them, fastest first.
+def check_tiers(tiers: Sequence[Tier]) -> None:
+    """Refuse a list without tiers, with something else in it, or with two of a name.
 
     Raises
     ------
     ConfigError
-        When there is none, two share a name, or one cannot be resolved.
+        Saying which.
     """
     if not tiers:
         raise ConfigError(
@@ -154,6 +166,17 @@ def resolve_tiers(tiers: Sequence[Tier], scale: units.Scale) -> list[dict[str, A
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"two tiers are named {name}", hint="give each tier a name of its own")
+
+
+def resolve_tiers(tiers: Sequence[Tier], scale: units.Scale) -> list[dict[str, Any]]:
+    """All tiers as the core takes them, fastest first.
+
+    Raises
+    ------
+    ConfigError
+        When there is none, two share a name, or one cannot be resolved.
+    """
+    check_tiers(tiers)
     first = tiers[0]
     if len(tiers) > 1 and first.admission.partition("(")[0].strip() != "always":
         # The blocks a request computes have to be somewhere: the first tier of several takes them all.
@@ -187,6 +210,9 @@ def replay(
     profile: str | None = None,
     profile_options: Mapping[str, object] | None = None,
     model: object = None,
+    hardware: str | Hardware | None = None,
+    cost: CostModel | None = None,
+    prices: Mapping[str, float] | None = None,
     warmup: float | str | None = None,
     last_token: bool = False,
     full_blocks_only: bool = False,
@@ -217,7 +243,16 @@ def replay(
     profile_options
         Options of the profile by name, for example ``{"block_size": 16, "outputs": "listed"}``.
     model
-        Bytes of KV per token (an int, or an object with ``kv_bytes_per_token``), for sizes in bytes.
+        A name of :func:`kvreplay.models`, the path of a ``config.json``, a :class:`kvreplay.ModelSpec` or the
+        bytes of KV per token: for sizes in bytes, and for times.
+    hardware
+        A GPU of :func:`kvreplay.hardware`: with it and a model the hits are timed, by the GPU's prior.
+    cost
+        A cost model, fitted (:func:`kvreplay.calibrate`) or made by hand: takes the place of the prior.
+        Times never change a hit.
+    prices
+        Prices and lives in place of the catalogue's: ``{"gpu_hour_usd": 2.1, "ssd_dwpd": 3}``
+        (``kvreplay list prices``).
     warmup
         A fraction of the requests or a duration: adds ``warm_`` columns over the requests after it.
     last_token
@@ -231,7 +266,7 @@ def replay(
     group_by
         A column of the trace (``"tenant"``) or several: adds ``result.groups``.
     window
-        A duration (``"5m"``): adds ``result.windows``.
+        A duration (``"5m"``): adds ``result.windows``, with each tier's occupancy over time.
     progress
         Called with ``(what, done, total)`` in requests.
 
@@ -256,6 +291,8 @@ def replay(
     100160
     """
     check_rules(mode, unit)
+    plan = plan_of(tiers, model=model, hardware=hardware, cost=cost, prices=prices, mode=mode)
+    check_times(plan, trace)
     engine = None
     if profile is not None:
         check_generic(profile, mode=mode, unit=unit, last_token=last_token, full_blocks_only=full_blocks_only)
@@ -264,13 +301,15 @@ def replay(
         trace = engine.trace
     elif profile_options:
         raise ConfigError("profile_options without a profile", hint='give profile="vllm@0.33" too')
-    scale = trace.scale(model) if engine is None else engine.scale(model)
+    scale = trace.scale(plan.model) if engine is None else engine.scale(plan.model)
     resolved = resolve_tiers(tiers, scale)
     warm = warmup_requests(trace, warmup)
     split = Split.of(trace, group_by=group_by, window=window)
     _check_memory(trace, len(tiers), events=events)
     if engine is not None:
-        core = engines.replay_core(engine, resolved, events=events, progress=progress)
+        core = engines.replay_core(
+            engine, resolved, events=events, occupancy=window is not None, progress=progress
+        )
     else:
         core = calls.run(
             lambda p: _core.replay(
@@ -282,6 +321,7 @@ def replay(
                 full_blocks_only=full_blocks_only,
                 per_request=True,  # ratios that are means over requests need the hits of each
                 events=events,
+                occupancy=window is not None,
                 progress=p,
             ),
             what="replaying",
@@ -297,6 +337,7 @@ def replay(
         mode=mode,
         split=split,
         profile=None if engine is None else engine.name,
+        plan=plan,
     )
 
 
@@ -316,6 +357,32 @@ def check_generic(profile: str, *, mode: str, unit: str, last_token: bool, full_
                 f"{name} does not go with the profile {profile}",
                 hint=f"the engine decides it: see kvreplay profile show {profile}",
             )
+
+
+def plan_of(
+    tiers: Sequence[Tier],
+    *,
+    model: object = None,
+    hardware: Any = None,
+    cost: Any = None,
+    prices: Mapping[str, float] | None = None,
+    mode: str = "prefix",
+) -> Plan:
+    """Settle model, cost and links of some tiers.
+
+    Raises
+    ------
+    ConfigError
+        As :func:`kvreplay.worth.plan.make_plan`; when there is no tier; for times in object mode.
+    """
+    check_tiers(tiers)
+    if mode == "object" and (hardware is not None or cost is not None):
+        raise ConfigError(
+            "mode=object counts hits behind holes, which no engine can load: it has no times",
+            hint="use mode=prefix, or leave hardware and cost out",
+        )
+    links = {tier.name: tier.link for tier in tiers}
+    return make_plan(links, model=model, hardware=hardware, cost=cost, prices=prices)
 
 
 def _check_memory(trace: Trace, tiers: int, *, events: bool) -> None:

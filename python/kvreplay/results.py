@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +13,21 @@ from kvreplay.errors import ConfigError, unknown
 from kvreplay.frames import frame
 from kvreplay.splits import SESSION, SESSION_COLUMNS, Split, groups, requests_to_split, windows
 from kvreplay.tier_warnings import tier_warnings
+from kvreplay.units import kv_bytes_per_token
+from kvreplay.worth.bounds import check_times
+from kvreplay.worth.budget import budget_warnings
+from kvreplay.worth.retiming import grid, plans_of
+from kvreplay.worth.timing import timed
+from kvreplay.worth.totals import tier_totals, untimed_warnings
+from kvreplay.worth.writes import weights_by_events, weights_by_offers, written_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from kvreplay import _core, units
+    from kvreplay.cost import CostModel
     from kvreplay.trace import Trace
+    from kvreplay.worth.plan import Plan
 
 TIERS_SCHEMA: dict[str, Any] = {
     "tier": pl.String,
@@ -53,6 +66,10 @@ TIERS_SCHEMA: dict[str, Any] = {
 }
 
 
+# What is made anew when the same hits are timed differently.
+_TIMED = {"tiers", "times", "warnings"}
+
+
 class ReplayResult:
     """What one replay recorded; made by :func:`kvreplay.replay`."""
 
@@ -68,6 +85,7 @@ class ReplayResult:
         mode: str = "prefix",
         split: Split | None = None,
         profile: str | None = None,
+        plan: Plan | None = None,
     ) -> None:
         self._core = core
         self._trace = trace
@@ -78,6 +96,7 @@ class ReplayResult:
         self._mode = mode
         self._split = split or Split()
         self._profile = profile
+        self._plan = plan
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{row['tier']} {row['tier_share']}" for row in self.tiers.iter_rows(named=True))
@@ -103,7 +122,11 @@ class ReplayResult:
         """
         core = frame(self._core.tiers())
         block_bytes = self._scale.block_bytes
-        out = core
+        out = core.with_columns(
+            pl.lit(None, pl.Int64).alias(name)
+            for name in ("capacity_bytes", "written_bytes")
+            if block_bytes is None
+        )
         if block_bytes is not None:
             out = out.with_columns(
                 capacity_bytes=pl.col("capacity_blocks") * block_bytes,
@@ -113,6 +136,8 @@ class ReplayResult:
         schema = TIERS_SCHEMA | (
             {"usable_hit_blocks": pl.Int64} if "usable_hit_blocks" in core.columns else {}
         )
+        if self._plan is not None:
+            out = out.with_columns(tier_totals(out, self.times, self._plan, span_us=self.span_us))
         out = out.select(
             (pl.col(name) if name in out.columns else pl.lit(None)).cast(dtype).alias(name)
             for name, dtype in schema.items()
@@ -139,11 +164,134 @@ class ReplayResult:
 
         ``request``, ``hit_blocks_<tier>`` and ``hit_tokens_<tier>`` per tier, ``computed_tokens``,
         ``stranded_blocks``; in object mode also ``usable_hit_blocks``. The tiers' tokens and the computed
-        ones sum to the input tokens.
+        ones sum to the input tokens. With a cost model the columns of :attr:`times` follow.
         """
         if not self._per_request:
             raise ConfigError("requests were not recorded", hint="replay with per_request=True")
-        return self._all_requests
+        if self.times is None:
+            return self._all_requests
+        return pl.concat([self._all_requests, self.times], how="horizontal")
+
+    @property
+    def plan(self) -> Plan | None:
+        """Model, cost and links that the times stand on."""
+        return self._plan
+
+    @property
+    def span_us(self) -> int | None:
+        """Time between the first and the last arrival, ``None`` without times."""
+        info = self._trace.info
+        first, last = info["arrival_first_us"], info["arrival_last_us"]
+        return None if first is None else last - first
+
+    @cached_property
+    def times(self) -> pl.DataFrame | None:
+        """Service times of each request (:func:`kvreplay.worth.timing.timed`), ``None`` without a cost model.
+
+        Per tier ``load_us_<tier>``, ``store_us_<tier>``, ``saved_us_<tier>`` and ``harmful_<tier>``; then
+        ``recompute_us``, ``service_ttft_us`` and ``service_ttft_without_tiers_us``. No queueing is in them.
+        """
+        if self._plan is None or self._plan.cost is None:
+            return None
+        hits = self._all_requests
+        if self._plan.stores_block:
+            hits = pl.concat([hits, self.writes], how="horizontal")
+        return timed(hits, self._plan)
+
+    def retime(
+        self,
+        *,
+        model: Any = None,
+        hardware: Any = None,
+        cost: CostModel | None = None,
+        links: Mapping[str, Any] | None = None,
+    ) -> ReplayResult:
+        """Time the same hits anew, without replaying.
+
+        Parameters
+        ----------
+        model, hardware, cost
+            As in :func:`kvreplay.replay`; what is not given stays, but a cost does not outlast its model or
+            GPU: then the prior of the new pair takes its place.
+        links
+            New links by tier.
+
+        Returns
+        -------
+        ReplayResult
+            As this one with other times. Capacities stay what they are in blocks.
+
+        Raises
+        ------
+        ConfigError
+            For unknown names, or when there is no cost to time with.
+        """
+        (plan,) = plans_of(
+            self._need_plan(),
+            models=None if model is None else [model],
+            hardware=None if hardware is None else [hardware],
+            costs=None if cost is None else [cost],
+            links={name: [link] for name, link in (links or {}).items()},
+        )
+        check_times(plan, self._trace)
+        out = copy(self)
+        for name in _TIMED:
+            vars(out).pop(name, None)
+        # The blocks stay what they are: an engine profile has blocks of its own.
+        scale = replace(self._scale, kv_bytes_per_token=kv_bytes_per_token(plan.model))
+        vars(out).update(_plan=plan, _scale=scale)
+        return out
+
+    def retime_grid(
+        self,
+        *,
+        models: Sequence[Any] | None = None,
+        hardware: Sequence[Any] | None = None,
+        costs: Sequence[CostModel] | None = None,
+        links: Mapping[str, Sequence[Any]] | None = None,
+    ) -> pl.DataFrame:
+        """Time saved under every combination of models, GPUs and links, without replaying.
+
+        Parameters
+        ----------
+        models, hardware, costs
+            Values as in :meth:`retime`; what is not given stays.
+        links
+            Lists of links by tier.
+
+        Returns
+        -------
+        polars.DataFrame
+            As :func:`kvreplay.worth.retiming.grid`.
+
+        Raises
+        ------
+        ConfigError
+            As :meth:`retime`; for more than 100,000 combinations.
+        """
+        plans = plans_of(self._need_plan(), models=models, hardware=hardware, costs=costs, links=links)
+        for plan in plans:
+            check_times(plan, self._trace)
+        requests = self._all_requests
+        if any(plan.stores_block for plan in plans):
+            requests = pl.concat([requests, self.writes], how="horizontal")
+        return grid(requests, plans)
+
+    def _need_plan(self) -> Plan:
+        if self._plan is None or self._mode == "object":
+            raise ConfigError("these hits have no times", hint="replay in prefix mode")
+        return self._plan
+
+    @cached_property
+    def writes(self) -> pl.DataFrame:
+        """Tokens that each request wrote to each tier (:mod:`kvreplay.worth.writes`), Float64."""
+        core = frame(self._core.tiers())
+        totals = (core["inserted_blocks"] * self._scale.block_tokens).to_list()
+        if self._events:
+            weights = weights_by_events(self.events, self.tier_names, len(self._trace))
+        else:
+            weights = weights_by_offers(self._all_requests, self.tier_names, core["fill"].to_list())
+        return written_tokens(weights, self.tier_names, totals)
 
     @cached_property
     def events(self) -> pl.DataFrame:
@@ -164,11 +312,15 @@ class ReplayResult:
         """What each window of time got (``window="5m"``); windows without a request have no row.
 
         ``window`` (number from 0, of equal length from the first arrival), ``from_us``, ``until_us`` (on the
-        trace's clock), then the columns of :attr:`groups` from ``requests`` on.
+        trace's clock), then the columns of :attr:`groups` from ``requests`` on, then
+        ``resident_blocks_<tier>`` per tier: the blocks it holds after the last request of the window.
         """
         if self._split.window_us is None:
             raise ConfigError("windows were not asked for", hint='replay with window="5m"')
-        return windows(self.splittable, self.tier_names, self._split.window_us)
+        held = frame(self._core.occupancy())
+        return windows(
+            self.splittable.with_columns(held.get_columns()), self.tier_names, self._split.window_us
+        )
 
     @cached_property
     def groups(self) -> pl.DataFrame:
@@ -186,9 +338,12 @@ class ReplayResult:
 
     @cached_property
     def warnings(self) -> list[dict[str, str]]:
-        """Tiers smaller than a request or larger than the trace, as a list of ``{code, text}``."""
+        """What to know of the tiers (too small or large, not timed, beyond memory), ``{code, text}`` each."""
         capacities = self.tiers["capacity_blocks"].to_list()
-        return tier_warnings(self._trace, self.tier_names, capacities)
+        out = tier_warnings(self._trace, self.tier_names, capacities)
+        if self._plan is not None:
+            out += untimed_warnings(self._plan) + budget_warnings(self.tiers, self._plan)
+        return out
 
     @cached_property
     def ratios(self) -> pl.DataFrame:

@@ -127,6 +127,10 @@ class Trace:
 
     def scale(self, model: object = None) -> units.Scale:
         """Factors between blocks, tokens and bytes (`model`: see :func:`kvreplay.hit_curve`)."""
+        if isinstance(model, str | os.PathLike):
+            from kvreplay.cost.catalogue import model as find_model
+
+            model = find_model(model)
         info = self.info
         return units.Scale(info["block_tokens"], info["unique_blocks"], units.kv_bytes_per_token(model))
 

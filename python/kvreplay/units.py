@@ -172,7 +172,7 @@ def _blocks_per_unit(unit: str, scale: Scale, *, what: str) -> Decimal:
     if scale.block_bytes is None:
         raise ConfigError(
             f"{what} is in bytes, and no model says how many bytes a token takes",
-            hint="give --kv-bytes-per-token N (in Python model=N), or the size in blocks or tokens",
+            hint="give --model NAME or --kv-bytes-per-token N (in Python model=), or blocks or tokens",
         )
     return Decimal(_BYTES[unit]) / scale.block_bytes
 
@@ -183,6 +183,29 @@ def _floor(value: Decimal) -> int:
     if abs(value - nearest) < Decimal("1e-9"):
         return int(nearest)
     return int(value.to_integral_value(rounding=ROUND_FLOOR))
+
+
+def size_bytes(text: str, *, what: str = "size") -> int:
+    """Turn a size with a unit of bytes into bytes, rounded down.
+
+    Raises
+    ------
+    ConfigError
+        When it is no size in bytes, or not positive.
+
+    Examples
+    --------
+    >>> from kvreplay.units import size_bytes
+    >>> size_bytes("12.5 GiB"), size_bytes("8TB")
+    (13421772800, 8000000000000)
+    """
+    number, unit = _number_and_unit(text, what=what)
+    if unit.lower() not in _BYTES:
+        raise ConfigError(f"{what} {text!r} is not in bytes", hint='for example "12.5 GiB" or "8TB"')
+    value = _floor(number * _BYTES[unit.lower()])
+    if not 0 < value <= _MAX_BYTES:
+        raise ConfigError(f"{what} {text!r} cannot be", hint='for example "12.5 GiB" or "8TB"')
+    return value
 
 
 def duration_us(text: str, *, what: str = "duration") -> int:

@@ -150,3 +150,10 @@ def test_listed_outputs_bound_the_hits_from_above() -> None:
     # The second request finds its first two blocks, and the two decoded ones where they are known.
     assert [(row["outputs"], row["hit_tokens"]) for row in bounds] == [("private", 96), ("listed", 128)]
     assert engines.output_bounds(trace([[1, 2]]), [tier], profile="vllm@0.33") == []
+
+
+def test_windows_say_what_the_tiers_of_a_profile_hold(chats: kv.Trace) -> None:
+    result = kv.replay(chats, [kv.Tier("gpu", capacity=400)], profile="vllm@0.33", window="10s")
+    held = result.windows["resident_blocks_gpu"]
+    assert held[-1] == result.tiers["resident_blocks"][0]
+    assert held.max() == 399

@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
     from tests.cli.conftest import Run
 
+TIMED = [
+    "--tier",
+    "gpu=1000 blocks",
+    "--tier",
+    "cpu=10%,link=pcie5-x16",
+    "--tier",
+    "ssd=20%,link=mine(bandwidth=5 GB/s, fixed=1 ms, medium=ssd)",
+]
+WORTH = ["--model", "llama-3.1-8b", "--hardware", "h100-sxm"]
 TIERS = ["--tier", "gpu=1000 blocks", "--tier", "cpu=20%,fill=victim"]
 
 
@@ -29,6 +38,9 @@ TIERS = ["--tier", "gpu=1000 blocks", "--tier", "cpu=20%,fill=victim"]
         ["sweep", "--capacity", "100 blocks", "--capacity", "10%", "--policy", "lru", "--policy", "arc"],
         ["sweep", "--tier", "gpu=500 blocks", "--tier", "cpu=1000 blocks|20%,policy=lru|fifo,fill=victim"],
         ["analyze", *TIERS, "--policy", "lru", "--policy", "arc", "--window", "1h"],
+        ["analyze", *TIMED, *WORTH],
+        ["analyze", *TIMED, *WORTH, "--admission", "always", "--admission", "min_count(2)"],
+        ["replay", *TIMED, *WORTH, "--price", "ssd_dwpd=3"],
     ],
     ids=" ".join,
 )

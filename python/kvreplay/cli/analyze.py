@@ -7,22 +7,21 @@ from typing import Annotated, Any
 
 import typer
 
-from kvreplay.cli import console, gate, interrupt, options as o
+from kvreplay.cli import console, gate, interrupt, options as o, profiles
 from kvreplay.config import effective
 
 
 @o.reads_traces
+@o.times_hits
+@o.follows_profiles
 def command(
     traces: o.Traces,
     tier: o.Tiers = None,
-    profile: o.Profile = None,
-    profile_option: o.ProfileOptions = None,
-    from_vllm: o.FromVllm = None,
-    kv_bytes_per_token: o.KvBytes = None,
     warmup: o.Warmup = None,
     last_token: o.LastToken = None,
     full_blocks_only: o.FullBlocksOnly = None,
     policy: o.Compared = None,
+    admission: o.Admissions = None,
     group_by: o.GroupBy = None,
     window: o.Window = None,
     per_request: Annotated[
@@ -46,15 +45,17 @@ def command(
     json: o.Json = None,
     quiet: o.Quiet = None,
     *,
+    worth: dict[str, Any],
+    engine: dict[str, Any],
     reading: dict[str, Any],
 ) -> int:
     """Say what a cache could serve of a trace, and what some tiers would.
 
     Reads and checks the trace, replays it, prints the answer and, with --out, writes the tables behind it.
     """
-    apart = ("traces", "tier", "config", "reading")
+    apart = ("traces", "tier", "config", "reading", "worth", "engine")
     flags = {key: value for key, value in locals().items() if key not in apart}
-    return _run(traces, flags | reading, o.parse_tiers(tier), config)
+    return _run(traces, flags | worth | engine | reading, o.parse_tiers(tier), config)
 
 
 def _run(traces: list[str], flags: dict[str, object], specs: list[dict[str, str]], config: str | None) -> int:
@@ -67,25 +68,26 @@ def _run(traces: list[str], flags: dict[str, object], specs: list[dict[str, str]
         import kvreplay.report.bundle  # noqa: F401 - loaded before the work: Ctrl-C then ends it cleanly
 
     interrupt.work_begins()
-    choice = o.choose_profile(
-        settings["profile"], settings["profile_option"], settings["from_vllm"], o.make_tiers(settings.tiers)
-    )
-    o.tell_taken(choice, quiet=settings["quiet"])
+    values = {key: setting.value for key, setting in settings.options.items()}
+    choice = profiles.choose(values, o.make_tiers(settings.tiers))
+    profiles.tell_taken(choice, quiet=settings["quiet"])
+    worth = o.worth_of(values)
     gates = [gate.parse(text) for text in settings["fail_if"]]
     if settings["out"] is not None:
         check_target(settings["out"], overwrite=settings["overwrite"])
     progress = console.progress(quiet=settings["quiet"])
-    trace = o.read(traces, {key: setting.value for key, setting in settings.options.items()}, progress)
+    trace = o.read(traces, values, progress)
     report = analyze(
         trace,
         choice.tiers,
         **choice.arguments,
-        model=settings["kv_bytes_per_token"],
+        **worth,
         warmup=settings["warmup"],
         last_token=settings["last_token"],
         full_blocks_only=settings["full_blocks_only"],
         per_request=settings["per_request"],
         policies=settings["policy"],
+        admissions=settings["admission"],
         group_by=settings["group_by"],
         window=settings["window"],
         progress=progress,

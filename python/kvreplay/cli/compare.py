@@ -50,6 +50,7 @@ def command(
         ),
     ] = None,
     tier: o.Tiers = None,
+    model: o.Model = None,
     kv_bytes_per_token: o.KvBytes = None,
     json: o.Json = None,
     quiet: o.Quiet = None,
@@ -75,7 +76,7 @@ def command(
         trace = o.read(inputs, reading, progress)
         console.warn_of_quality(trace, quiet=bool(quiet))
         tiers = o.make_tiers(o.parse_tiers(tier))
-        asked = {"model": kv_bytes_per_token, "progress": progress}
+        asked = {"model": o.chosen_model(model, kv_bytes_per_token), "progress": progress}
         results = [
             _replay(trace, tiers, name, _options(name, profile_option or []), asked) for name in profile
         ]

@@ -35,6 +35,8 @@ def command(
             help='"5000 blocks", "40GiB", "10%". Repeatable. [default: 32, log-spaced]', metavar="SIZE"
         ),
     ] = None,
+    model: o.Model = None,
+    kv_dtype: o.KvDtype = None,
     kv_bytes_per_token: o.KvBytes = None,
     warmup: o.Warmup = None,
     out: Annotated[
@@ -49,6 +51,7 @@ def command(
 ) -> None:
     """Print hits against capacity, exact at every capacity for LRU from one pass."""
     given = dict(locals())
+    given["model"] = o.chosen_model(model, kv_bytes_per_token, kv_dtype=kv_dtype)
     if out is not None:
         import kvreplay.curve  # noqa: F401 - loaded before the work: Ctrl-C then ends it cleanly
 
@@ -57,7 +60,7 @@ def command(
     trace = o.read(traces, reading, progress)
     console.warn_of_quality(trace, quiet=bool(quiet))
     policies = list(dict.fromkeys(policy or ["lru"]))
-    scale = trace.scale(kv_bytes_per_token)
+    scale = trace.scale(given["model"])
     if out is not None:
         _write(trace, policies, given, out, progress)
     document = _document(trace, policies, capacity or [], scale, warmup, progress)
@@ -141,7 +144,7 @@ def _write(
                 policy=name,
                 capacities=given["capacity"] or None,
                 warmup=given["warmup"],
-                model=given["kv_bytes_per_token"],
+                model=given["model"],
                 progress=progress,
             )
             for name in policies
@@ -151,8 +154,8 @@ def _write(
             beside,
             schema=table.TABLE.schema_name,
             spec=files.spec_text(
-                {key: given[key] for key in ("policy", "capacity", "warmup", "kv_bytes_per_token")}
-                | {"command": "curve"}
+                {key: given[key] for key in ("policy", "capacity", "warmup")}
+                | {"command": "curve", "kv_bytes_per_token": trace.scale(given["model"]).kv_bytes_per_token}
             ),
             trace_sha256=trace.core.sha256,
         )

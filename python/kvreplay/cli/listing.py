@@ -14,6 +14,8 @@ from kvreplay.errors import unknown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import polars as pl
+
 _REGISTRIES = [
     "formats",
     "writers",
@@ -24,17 +26,20 @@ _REGISTRIES = [
     "profiles",
     "quality-codes",
 ]
-NAMES = [*_REGISTRIES, "tables"]
+_CATALOGUES = ["models", "hardware", "links", "prices"]
+NAMES = [*_REGISTRIES, *_CATALOGUES, "tables"]
 
 
 def command(
     what: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.", metavar="WHAT")],
     json: o.Json = None,
 ) -> None:
-    """List formats, writers, generators, policies, filters, fill rules, profiles, quality codes or tables."""
+    """List what there is to choose from: formats, policies and the like, models, hardware, links, prices."""
     what = what.replace("_", "-")
     if what == "tables":
         rows = _tables()
+    elif what in _CATALOGUES:
+        rows = _catalogue(what)
     elif what in _REGISTRIES:
         registry: Callable[[], _core.Table] = getattr(_core, what.replace("-", "_"))
         rows = console.rows_of(registry())
@@ -44,6 +49,21 @@ def command(
         console.put_json(rows)
     else:
         console.put(_text(rows, console.width()))
+
+
+def _catalogue(what: str) -> list[dict[str, Any]]:
+    from kvreplay.cost.catalogue import models
+    from kvreplay.cost.devices import hardware
+    from kvreplay.cost.money import price_list
+    from kvreplay.cost.transfer import links
+
+    makers: dict[str, Callable[[], pl.DataFrame]] = {
+        "models": models,
+        "hardware": hardware,
+        "links": links,
+        "prices": price_list,
+    }
+    return makers[what]().to_dicts()
 
 
 def _tables() -> list[dict[str, Any]]:
@@ -66,7 +86,8 @@ def _text(rows: list[dict[str, Any]], width: int) -> str:
         (_, name), *facts = row.items()
         lines.append(name)
         for key, value in facts:
-            if value:
-                text = value if key in ("doc", "message") else f"{key}: {value}"
+            if value not in (None, ""):
+                shown = f"{value:,}" if isinstance(value, int | float) else value
+                text = shown if key in ("doc", "message") else f"{key}: {shown}"
                 lines += textwrap.wrap(text, width, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines)

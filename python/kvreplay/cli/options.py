@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from kvreplay.cli import console
 from kvreplay.errors import ConfigError
 from kvreplay.specs import key_values, split_outside, tier_spec
 
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kvreplay.calls import ProgressHook
+    from kvreplay.cost.modelspec import ModelSpec
     from kvreplay.replaying import Tier
     from kvreplay.trace import Trace
 
@@ -83,7 +82,7 @@ Tiers = Annotated[
     typer.Option(
         "--tier",
         help='A tier, fastest first: "cpu=512GiB,policy=arc,fill=victim". Repeatable. Keys: policy, '
-        "admission, fill, touch, closure, chunk_blocks.",
+        "admission, fill, touch, closure, chunk_blocks, link.",
         metavar="NAME=CAPACITY[,KEY=VALUE...]",
     ),
 ]
@@ -91,6 +90,53 @@ KvBytes = Annotated[
     int | None,
     typer.Option(
         "--kv-bytes-per-token", help="Bytes of KV per token; needed for sizes in bytes.", metavar="N"
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        help="A model of kvreplay list models, or the path of a config.json: bytes of KV, and times.",
+        metavar="NAME|FILE",
+    ),
+]
+KvDtype = Annotated[
+    str | None,
+    typer.Option("--kv-dtype", help="Type of the model's KV: bf16, fp8, nvfp4, ...", metavar="TYPE"),
+]
+Ranks = Annotated[
+    int | None, typer.Option("--tp", help="Ranks of tensor parallelism. [default: 1]", metavar="N")
+]
+HostCopies = Annotated[
+    int | None,
+    typer.Option("--host-copies", help="Copies of the KV a host tier keeps. [default: 1]", metavar="N"),
+]
+EngineBlock = Annotated[
+    int | None,
+    typer.Option("--engine-block", help="Tokens of an engine block: prefixes are rounded down.", metavar="N"),
+]
+Hardware = Annotated[
+    str | None, typer.Option("--hardware", help="A GPU of kvreplay list hardware.", metavar="NAME")
+]
+CostFile = Annotated[
+    str | None,
+    typer.Option("--cost", help="A cost model that kvreplay calibrate wrote.", metavar="FILE"),
+]
+Price = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--price",
+        help="A price or life in place of the catalogue's (kvreplay list prices): gpu_hour_usd=2.1, "
+        "dram_gb_usd, ssd_gb_usd, ssd_dwpd, ssd_waf, dram_years, ssd_years. Repeatable.",
+        metavar="NAME=VALUE",
+    ),
+]
+Admissions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--admission",
+        help="Compare this admission filter with others in front of every tier below the first. Repeatable.",
+        metavar="SPEC",
     ),
 ]
 Warmup = Annotated[
@@ -165,25 +211,59 @@ READING: dict[str, Any] = {
 }
 
 
+# Every command that times hits has these, by `times_hits`. Names are those of `worth_of` below.
+WORTH: dict[str, Any] = {
+    "model": Model,
+    "kv_bytes_per_token": KvBytes,
+    "kv_dtype": KvDtype,
+    "tp": Ranks,
+    "host_copies": HostCopies,
+    "engine_block": EngineBlock,
+    "hardware": Hardware,
+    "cost": CostFile,
+    "price": Price,
+}
+
+
+# Every command that replays one set of tiers by a profile has these, by `follows_profiles`.
+PROFILE: dict[str, Any] = {"profile": Profile, "profile_option": ProfileOptions, "from_vllm": FromVllm}
+
+
 def reads_traces(command: Callable[..., R]) -> Callable[..., R]:
     """Give a command the options of reading; it gets their values as a dict in its argument ``reading``."""
+    return _with_options(command, "reading", READING)
 
+
+def times_hits(command: Callable[..., R]) -> Callable[..., R]:
+    """Give a command the options of times; it gets their values as a dict in its argument ``worth``."""
+    return _with_options(command, "worth", WORTH)
+
+
+def follows_profiles(command: Callable[..., R]) -> Callable[..., R]:
+    """Give a command the options of engine profiles, as a dict in its argument ``engine``."""
+    return _with_options(command, "engine", PROFILE)
+
+
+def _with_options(command: Callable[..., R], argument: str, group: Mapping[str, Any]) -> Callable[..., R]:
     @wraps(command)
-    def with_reading(**arguments: Any) -> R:
-        reading = {name: arguments.pop(name) for name in READING}
-        return command(**arguments, reading=reading)
+    def with_group(**arguments: Any) -> R:
+        values = {name: arguments.pop(name) for name in group}
+        return command(**arguments, **{argument: values})
 
     signature = inspect.signature(command, eval_str=True)
-    own = [parameter for name, parameter in signature.parameters.items() if name != "reading"]
+    own = [parameter for name, parameter in signature.parameters.items() if name != argument]
     options = [
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=annotation)
-        for name, annotation in READING.items()
+        for name, annotation in group.items()
     ]
-    # typer looks at both; the wrapped command would show it the argument `reading`.
-    del with_reading.__wrapped__
-    with_reading.__signature__ = signature.replace(parameters=own + options)  # type: ignore[attr-defined]
-    with_reading.__annotations__ = {parameter.name: parameter.annotation for parameter in own + options}
-    return with_reading
+    # A second group's argument stays last: it is keyword-only.
+    split = next((at for at, one in enumerate(own) if one.kind is one.KEYWORD_ONLY), len(own))
+    parameters = [*own[:split], *options, *own[split:]]
+    # typer looks at both; the wrapped command would show it the group's argument.
+    del with_group.__wrapped__
+    with_group.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_group.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return with_group
 
 
 def read(traces: Sequence[str], options: Mapping[str, Any], progress: ProgressHook | None) -> Trace:
@@ -219,60 +299,86 @@ def read(traces: Sequence[str], options: Mapping[str, Any], progress: ProgressHo
     return trace.spread_ties() if options.get("spread_ties") else trace
 
 
-@dataclass(frozen=True)
-class ProfileChoice:
-    """The profile of a command line and the tiers that go with it.
-
-    Parameters
-    ----------
-    tiers
-        The tiers, fastest first.
-    profile
-        ``NAME@VERSION``, ``None`` for the generic rules.
-    options
-        Options of the profile.
-    taken
-        What was taken from a vLLM command line, line by line.
-    """
-
-    tiers: list[Tier]
-    profile: str | None = None
-    options: dict[str, str] = field(default_factory=dict)
-    taken: list[str] = field(default_factory=list)
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of :func:`kvreplay.replay`."""
-        return {"profile": self.profile, "profile_options": self.options or None}
-
-
-def choose_profile(
-    profile: str | None,
-    options: Sequence[str] | None,
-    from_vllm: str | None,
-    tiers: list[Tier],
-) -> ProfileChoice:
-    """Settle profile, options and tiers; what is given directly beats what a vLLM command line says.
+def chosen_model(
+    model: str | None,
+    kv_bytes_per_token: int | None = None,
+    *,
+    kv_dtype: str | None = None,
+    tp: int | None = None,
+    host_copies: int | None = None,
+    engine_block: int | None = None,
+) -> ModelSpec | int | None:
+    """What ``--model``, or ``--kv-bytes-per-token`` in its place, says; ``None`` without either.
 
     Raises
     ------
     ConfigError
-        When an option is not ``KEY=VALUE``, or the vLLM command line cannot be used.
+        For both at once, for options of a model without one, or a model that cannot be used.
     """
-    given = key_values(list(options or []), what="--profile-option")
-    if from_vllm is None:
-        return ProfileChoice(tiers, profile, given)
-    from kvreplay.vllm_config import from_vllm as read_config
+    about = {"--kv-dtype": kv_dtype, "--tp": tp, "--host-copies": host_copies, "--engine-block": engine_block}
+    if model is None:
+        given = [name for name, value in about.items() if value is not None]
+        if given:
+            raise ConfigError(f"{given[0]} is about a model, and there is none", hint="give --model NAME")
+        return kv_bytes_per_token
+    if kv_bytes_per_token is not None:
+        raise ConfigError(
+            "--model and --kv-bytes-per-token both say how large a token is", hint="give one of them"
+        )
+    from kvreplay.cost.catalogue import model as find_model
 
-    found = read_config(from_vllm)
-    return ProfileChoice(found.merged(tiers), profile or found.profile, found.options | given, found.lines())
+    return find_model(
+        model,
+        kv_dtype=kv_dtype,
+        tp=1 if tp is None else tp,
+        host_copies=1 if host_copies is None else host_copies,
+        block_tokens=engine_block,
+    )
 
 
-def tell_taken(choice: ProfileChoice, *, quiet: bool) -> None:
-    """Say on stderr what was taken from a vLLM command line."""
-    if not quiet:
-        for line in choice.taken:
-            console.say(f"from vllm: {line}")
+def worth_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of :data:`WORTH` as arguments ``model``, ``hardware``, ``cost`` and ``prices``.
+
+    Raises
+    ------
+    ConfigError
+        For a model, cost file or price that cannot be used.
+    """
+    options = {key: values[key] for key in ("kv_dtype", "tp", "host_copies", "engine_block")}
+    model = chosen_model(values["model"], values["kv_bytes_per_token"], **options)
+    cost = None
+    if values["cost"] is not None:
+        from kvreplay.cost.files import read_cost
+
+        cost = read_cost(values["cost"])
+    return {"model": model, "hardware": values["hardware"], "cost": cost, "prices": _prices(values["price"])}
+
+
+def _prices(texts: Sequence[str] | None) -> dict[str, float]:
+    parts = [part for text in texts or [] for part in split_outside(text, ",")]
+    out = {}
+    for name, value in key_values(parts, what="--price").items():
+        try:
+            out[name] = float(value)
+        except ValueError:
+            raise ConfigError(f"price {name} is {value!r}", hint="for example gpu_hour_usd=2.10") from None
+    return out
+
+
+def the_model(model: str | None, **options: Any) -> ModelSpec:
+    """The model of a command that cannot do without.
+
+    Raises
+    ------
+    ConfigError
+        As :func:`chosen_model`, and without a model.
+    """
+    from kvreplay.cost.modelspec import ModelSpec
+
+    found = chosen_model(model, **options)
+    if not isinstance(found, ModelSpec):
+        raise ConfigError("no model is given", hint="give --model NAME; see kvreplay list models")
+    return found
 
 
 def parse_tiers(texts: Sequence[str] | None) -> list[dict[str, str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kvreplay import display
-from kvreplay.cli import console, interrupt, options as o
+from kvreplay.cli import console, interrupt, options as o, profiles
 
 if TYPE_CHECKING:
     from kvreplay.calls import ProgressHook
@@ -18,6 +18,8 @@ SCHEMA = "replay/1"
 
 
 @o.reads_traces
+@o.times_hits
+@o.follows_profiles
 def command(
     traces: o.Traces,
     tier: o.Tiers = None,
@@ -32,13 +34,9 @@ def command(
             metavar="UNIT",
         ),
     ] = "block",
-    profile: o.Profile = None,
-    profile_option: o.ProfileOptions = None,
-    from_vllm: o.FromVllm = None,
     policy: o.Compared = None,
     group_by: o.GroupBy = None,
     window: o.Window = None,
-    kv_bytes_per_token: o.KvBytes = None,
     warmup: o.Warmup = None,
     last_token: o.LastToken = None,
     full_blocks_only: o.FullBlocksOnly = None,
@@ -53,15 +51,18 @@ def command(
     json: o.Json = None,
     quiet: o.Quiet = None,
     *,
+    worth: dict[str, Any],
+    engine: dict[str, Any],
     reading: dict[str, Any],
 ) -> None:
     """Replay a trace through tiers and print their counters."""
-    given = dict(locals())
+    given = dict(locals()) | engine
     from kvreplay.replaying import replay
 
     interrupt.work_begins()
-    choice = o.choose_profile(profile, profile_option, from_vllm, o.make_tiers(o.parse_tiers(tier)))
-    o.tell_taken(choice, quiet=bool(quiet))
+    choice = profiles.choose(engine, o.make_tiers(o.parse_tiers(tier)))
+    profiles.tell_taken(choice, quiet=bool(quiet))
+    arguments = o.worth_of(worth)
     progress = console.progress(quiet=bool(quiet))
     trace = o.read(traces, reading, progress)
     result = replay(
@@ -70,7 +71,7 @@ def command(
         **choice.arguments,
         mode=mode,
         unit=unit,
-        model=kv_bytes_per_token,
+        **arguments,
         warmup=warmup,
         last_token=bool(last_token),
         full_blocks_only=bool(full_blocks_only),
@@ -80,7 +81,7 @@ def command(
         window=window,
         progress=progress,
     )
-    bounds = _bounds(trace, choice, kv_bytes_per_token, progress)
+    bounds = _bounds(trace, choice, arguments["model"], progress)
     compared = _compared(result, trace, policy, given)
     for target, kind in ((requests_out, "requests"), (events_out, "events")):
         if target is not None:
@@ -105,7 +106,7 @@ def command(
 
 
 def _bounds(
-    trace: Trace, choice: o.ProfileChoice, model: object, progress: ProgressHook | None
+    trace: Trace, choice: profiles.ProfileChoice, model: object, progress: ProgressHook | None
 ) -> list[dict[str, Any]]:
     """Hits with private and with listed output blocks, where a profile did not settle it."""
     if choice.profile is None or "outputs" in choice.options:
@@ -129,7 +130,7 @@ def _compared(
         trace,
         policies,
         [*capacities, sum(capacities)],
-        model=given["kv_bytes_per_token"],
+        model=None if result.plan is None else result.plan.model,
         progress=console.progress(quiet=bool(given["quiet"])),
     )
     return frame.to_dicts()
@@ -147,11 +148,12 @@ def _write(result: ReplayResult, trace: Trace, kind: str, target: str, given: di
         "from_vllm",
         "mode",
         "unit",
-        "kv_bytes_per_token",
         "last_token",
         "full_blocks_only",
     )
-    spec = {"command": "replay"} | {key: given[key] for key in keys}
+    plan = result.plan
+    spec = {"command": "replay", "assumptions": None if plan is None else plan.assumptions}
+    spec |= {key: given[key] for key in keys}
     with new_file(target, overwrite=bool(given["overwrite"])) as beside:
         files.write(
             frame, beside, schema=f"{kind}/1", spec=files.spec_text(spec), trace_sha256=trace.core.sha256
@@ -187,8 +189,12 @@ def _text(document: dict[str, Any], width: int) -> str:
 
 
 def _value(name: str, value: object) -> str:
+    if name.endswith("_years") and isinstance(value, float):
+        return display.years(value)
     if isinstance(value, float):
         return display.percent(value)
+    if isinstance(value, int) and name.endswith("_us"):
+        return display.signed_span(value)
     if isinstance(value, int):
         return display.size(value) if name.endswith("_bytes") else display.count(value)
     return "-" if value is None else str(value)

@@ -8,7 +8,9 @@ import typer
 
 from kvreplay import display
 from kvreplay.cli import console, interrupt, options as o
+from kvreplay.errors import ConfigError
 from kvreplay.specs import key_values
+from kvreplay.units import kv_bytes_per_token
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,6 +21,7 @@ SCHEMA = "sweep/1"
 
 
 @o.reads_traces
+@o.times_hits
 def command(
     traces: o.Traces,
     policy: Annotated[
@@ -54,7 +57,6 @@ def command(
         typer.Option(help="An engine profile of the grid. Repeatable.", metavar="NAME@VERSION"),
     ] = None,
     profile_option: o.ProfileOptions = None,
-    kv_bytes_per_token: o.KvBytes = None,
     last_token: o.LastToken = None,
     full_blocks_only: o.FullBlocksOnly = None,
     store: Annotated[
@@ -66,6 +68,7 @@ def command(
     json: o.Json = None,
     quiet: o.Quiet = None,
     *,
+    worth: dict[str, Any],
     reading: dict[str, Any],
 ) -> None:
     """Replay a trace through every combination of the values given, on all processors.
@@ -78,6 +81,10 @@ def command(
     from kvreplay.sweeping.texts import grid_of
 
     interrupt.work_begins()
+    arguments = o.worth_of(worth)
+    if arguments.pop("prices"):
+        raise ConfigError("a sweep has no money in it, and --price was given", hint="analyze has")
+    given["kv_bytes_per_token"] = kv_bytes_per_token(arguments["model"])
     grid = grid_of(policies=policy, capacities=capacity, admissions=admission, tiers=tier)
     grid |= {
         "mode": mode or ["prefix"],
@@ -93,7 +100,7 @@ def command(
     progress = console.progress(quiet=bool(quiet))
     trace = o.read(traces, reading, progress)
     console.warn_of_quality(trace, quiet=bool(quiet))
-    frame = sweep(trace, grid, store=store, model=kv_bytes_per_token, progress=progress)
+    frame = sweep(trace, grid, store=store, progress=progress, **arguments)
     if out is not None:
         _write(frame, trace, given, out)
     if json:
@@ -126,7 +133,8 @@ def _write(frame: pl.DataFrame, trace: Trace, given: dict[str, Any], out: str) -
 def _text(frame: pl.DataFrame, trace: Trace, width: int) -> str:
     from kvreplay.report.text import heading, section
 
-    rows = [["tiers", "hit tokens", "served", "stored", "dead"]]
+    timed = frame["saved_us"].null_count() < frame.height
+    rows = [["tiers", "hit tokens", "served", "stored", "dead", *(["lower save"] if timed else [])]]
     for _, point in frame.group_by("point", maintain_order=True):
         first = point.row(0, named=True)
         rules = [
@@ -141,6 +149,7 @@ def _text(frame: pl.DataFrame, trace: Trace, width: int) -> str:
                 display.percent(first["token_hit_ratio"]),
                 display.count(_sum(point["inserted_blocks"])),
                 display.count(_sum(point["dead_on_arrival_blocks"])),
+                *([display.signed_span(_sum(point["saved_us"][1:]))] if timed else []),
             ]
         )
     return f"{heading(trace.info, width)}\n\n{section('Sweep', rows, width)}"

@@ -7,19 +7,17 @@ from typing import Annotated, Any
 import typer
 
 from kvreplay import display
-from kvreplay.cli import console, gate, interrupt, options as o
+from kvreplay.cli import console, gate, interrupt, options as o, profiles
 from kvreplay.errors import ConfigError
 
 SCHEMA = "validate/1"
 
 
 @o.reads_traces
+@o.follows_profiles
 def command(
     traces: o.Traces,
     tier: o.Tiers = None,
-    profile: o.Profile = None,
-    profile_option: o.ProfileOptions = None,
-    from_vllm: o.FromVllm = None,
     observed: Annotated[
         str,
         typer.Option(help="The field with the cached tokens of each request.", metavar="FIELD"),
@@ -31,10 +29,12 @@ def command(
         ),
     ] = None,
     worst: Annotated[int, typer.Option(help="Requests to list that differ most.", min=0, metavar="N")] = 10,
+    model: o.Model = None,
     kv_bytes_per_token: o.KvBytes = None,
     json: o.Json = None,
     quiet: o.Quiet = None,
     *,
+    engine: dict[str, Any],
     reading: dict[str, Any],
 ) -> int:
     """Replay a trace and compare its hits with those that were observed.
@@ -47,8 +47,8 @@ def command(
     if tolerance is not None and not tolerance >= 0:
         raise ConfigError(f"--tolerance {tolerance} is no number of points", hint="for example 0.5")
     interrupt.work_begins()
-    choice = o.choose_profile(profile, profile_option, from_vllm, o.make_tiers(o.parse_tiers(tier)))
-    o.tell_taken(choice, quiet=bool(quiet))
+    choice = profiles.choose(engine, o.make_tiers(o.parse_tiers(tier)))
+    profiles.tell_taken(choice, quiet=bool(quiet))
     progress = console.progress(quiet=bool(quiet))
     if observed != OBSERVED:
         reading = reading | {"column": [*(reading["column"] or []), f"{OBSERVED}={observed}"]}
@@ -58,7 +58,7 @@ def command(
         trace,
         choice.tiers,
         **choice.arguments,
-        model=kv_bytes_per_token,
+        model=o.chosen_model(model, kv_bytes_per_token),
         per_request=True,
         progress=progress,
     )

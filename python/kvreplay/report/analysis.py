@@ -10,12 +10,14 @@ from kvreplay import _core, memory
 from kvreplay.engines import profiled
 from kvreplay.errors import ConfigError
 from kvreplay.points import curve_rows, log_spaced
-from kvreplay.replaying import resolve_tiers
+from kvreplay.replaying import plan_of, resolve_tiers
 from kvreplay.report import verdict, warnings
 from kvreplay.splits import Split
-from kvreplay.tables import build
+from kvreplay.tables import WORTH, build
 from kvreplay.tables.study import Study
 from kvreplay.warmup import warmup_requests
+from kvreplay.worth.bounds import check_times
+from kvreplay.worth.plan import make_plan, resolve_model
 
 if TYPE_CHECKING:
     import os
@@ -25,13 +27,17 @@ if TYPE_CHECKING:
 
     from kvreplay import units
     from kvreplay.calls import ProgressHook
+    from kvreplay.cost import CostModel, Hardware
     from kvreplay.replaying import Tier
     from kvreplay.tables.schema import Table
     from kvreplay.trace import Trace
 
 SCHEMA = "analyze/1"
+WORTH_TABLES = [table.name for table in WORTH]
 _BYTES_PER_REQUEST = 40
 _BYTES_PER_REQUEST_AND_TIER = 32
+# Loads, stores, savings and what is computed, the reuse runs, and copies while tables are made.
+_BYTES_PER_TIMED_REQUEST_AND_TIER = 250
 
 
 class Report:
@@ -75,6 +81,8 @@ class Report:
             "kv_bytes_per_token": self._study.scale.kv_bytes_per_token,
             "rules": self._study.rules,
             "policies": self._study.compare,
+            "admissions": self._study.admissions,
+            "assumptions": None if self._study.plan is None else self._study.plan.assumptions,
         }
 
     @property
@@ -110,6 +118,7 @@ class Report:
             "policies": self._rows("policies"),
             "windows": self._rows("windows"),
             "groups": self._rows("groups"),
+            **{name: self._rows(name) for name in WORTH_TABLES},
             "summary": self.summary,
             "verdict": self.verdict,
             "warnings": self.warnings,
@@ -156,11 +165,15 @@ def analyze(
     profile: str | None = None,
     profile_options: Mapping[str, object] | None = None,
     model: object = None,
+    hardware: str | Hardware | None = None,
+    cost: CostModel | None = None,
+    prices: Mapping[str, float] | None = None,
     warmup: float | str | None = None,
     last_token: bool = False,
     full_blocks_only: bool = False,
     per_request: bool = False,
     policies: Sequence[str] | None = None,
+    admissions: Sequence[str] | None = None,
     group_by: str | Sequence[str] | None = None,
     window: str | None = None,
     progress: ProgressHook | None = None,
@@ -176,8 +189,9 @@ def analyze(
     profile, profile_options
         An engine whose rules the tiers follow (:func:`kvreplay.replay`); the ceiling, the curve and the
         bounds stay those of the trace.
-    model
-        Bytes of KV per token (an int, or an object with ``kv_bytes_per_token``), for sizes in bytes.
+    model, hardware, cost, prices
+        As in :func:`kvreplay.replay`. With a model and a GPU (or a cost model) the report says what the hits
+        are worth: tables ``hit_quality``, ``scenarios``, ``hits_by_length`` and ``demand``.
     warmup
         A fraction of the requests or a duration: adds warm columns beside the cold ones.
     last_token
@@ -189,6 +203,8 @@ def analyze(
     policies
         Policies to compare in one cache of each tier's capacity and of all together: adds the table
         ``policies``.
+    admissions
+        Admission filters to compare in front of the tiers below the first: adds the table ``admissions``.
     group_by
         A column of the trace or several: adds the table ``groups``.
     window
@@ -216,21 +232,29 @@ def analyze(
     (1, ['ceiling', 'tiers'])
     """
     tiers = list(tiers or [])
+    model = resolve_model(model)
     scale = trace.scale(model)
+    worth: dict[str, Any] = {"model": model, "hardware": hardware, "cost": cost, "prices": prices}
     Split.of(trace, group_by=group_by, window=window)  # what is wrong is said before any work is done
     if tiers:
+        check_times(plan_of(tiers, **worth), trace)
         resolve_tiers(tiers, _tier_scale(trace, scale, profile, profile_options))
-    elif profile is not None:
+    else:
+        make_plan({}, **worth)  # names are checked even where there is nothing to time
+    if not tiers and profile is not None:
         raise ConfigError(
             f"the profile {profile} has no tier to replay", hint='give one: --tier "gpu=21520 tokens"'
         )
-    elif policies or group_by or window is not None:
+    if not tiers and (policies or admissions or group_by or window is not None):
         raise ConfigError(
-            "policies, groups and windows are compared at tiers, and there is none",
+            "policies, filters, groups and windows are compared at tiers, and there is none",
             hint='give one: --tier "gpu=5000 blocks", in Python kv.Tier("gpu", capacity="5000 blocks")',
         )
+    per_tier = _BYTES_PER_REQUEST_AND_TIER
+    if hardware is not None or cost is not None:
+        per_tier += _BYTES_PER_TIMED_REQUEST_AND_TIER
     memory.check(
-        len(trace) * (_BYTES_PER_REQUEST + _BYTES_PER_REQUEST_AND_TIER * len(tiers)),
+        len(trace) * (_BYTES_PER_REQUEST + per_tier * len(tiers)),
         what=f"the results of {len(trace):,} requests",
         hint="analyze a part of the trace: trace.sample_sessions(0.1)",
     )
@@ -248,7 +272,9 @@ def analyze(
             "profile": profile,
             "profile_options": dict(profile_options) if profile_options else None,
         },
+        worth=worth,
         compare=list(policies or []),
+        admissions=list(admissions or []),
         progress=progress,
     )
     return Report(study, per_request=per_request)

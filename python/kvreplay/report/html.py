@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from kvreplay import _core, display
-from kvreplay.report import svg
+from kvreplay.report import svg, worth_rows
 from kvreplay.report.text import heading, tier_rows
 
 if TYPE_CHECKING:
@@ -53,9 +53,29 @@ def fragment(report: Report) -> str:
     parts.append("<ul>" + "".join(f"<li>{escape(line['text'])}</li>" for line in report.verdict) + "</ul>")
     if "tiers" in report.tables:
         parts.append("<h2>Tiers</h2>" + _plain_table(tier_rows(report)))
+    parts += _worth(report)
     parts.append(f"<h2>One LRU cache by capacity</h2>{_curve(report)}")
     parts.append(_table("Hit ratios by definition", report.tables["ratios"]))
     return "\n".join(parts)
+
+
+def _worth(report: Report) -> list[str]:
+    """The sections of what hits are worth; none without a cost model."""
+    if "hit_quality" not in report.tables:
+        return []
+    tables = report.tables
+    overloaded = any(line["code"] == "overload" for line in report.verdict)
+    parts = [
+        "<h2>What hits are worth</h2>",
+        _plain_table(worth_rows.quality_rows(tables["hit_quality"].to_dicts())),
+        "<h2>With and without tiers (service times, no queueing)</h2>",
+        _plain_table(worth_rows.scenario_rows(tables["scenarios"].to_dicts(), percentiles=not overloaded)),
+    ]
+    if "demand" in tables:
+        parts += ["<h2>Demand</h2>", _plain_table(worth_rows.demand_rows(tables["demand"].to_dicts()))]
+    used = [str(text) for text in (report.spec["assumptions"] or {}).get("prices", [])]
+    parts.append("<h2>Prices used</h2><ul>" + "".join(f"<li>{escape(text)}</li>" for text in used) + "</ul>")
+    return parts
 
 
 def _curve(report: Report) -> str:
@@ -120,7 +140,7 @@ def _cell(name: str, value: Any) -> str:
     if isinstance(value, str):
         return f'<td class="text">{escape(value)}</td>'
     if isinstance(value, float):
-        is_share = name.endswith(("ratio", "share", "value"))
+        is_share = name.endswith(("ratio", "share", "value", "probability"))
         return f"<td>{display.percent(value) if is_share else f'{value:.4g}'}</td>"
     return f"<td>{display.count(value)}</td>"
 

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from kvreplay import display
 from kvreplay.points import log_spaced
+from kvreplay.report import worth_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvreplay.report.analysis import Report
 
+WORTH_TABLES = ("hit_quality", "scenarios", "demand", "admissions")
 _CURVE_ROWS = 8
 _CURVE_DECADES = 3
 _SPLIT_ROWS = 20
@@ -35,6 +37,7 @@ def screen(report: Report, *, width: int) -> str:
     blocks = [heading(report.info, width), _verdict(report, width)]
     if "tiers" in report.tables:
         blocks.append(section("Tiers", tier_rows(report), width))
+    blocks += worth_sections(report, width)
     if "policies" in report.tables:
         blocks.append(
             section("One cache by policy", policy_rows(report.tables["policies"].to_dicts()), width)
@@ -46,6 +49,22 @@ def screen(report: Report, *, width: int) -> str:
         blocks.append(section("One LRU cache by capacity", _curve(report), width))
     blocks.append(section("Hit ratios by definition", _ratios(report), width))
     return "\n\n".join(blocks) + "\n"
+
+
+def worth_sections(report: Report, width: int) -> list[str]:
+    """What the hits are worth; nothing without a cost model."""
+    tables = {name: report.tables[name].to_dicts() for name in WORTH_TABLES if name in report.tables}
+    out = []
+    if "hit_quality" in tables:
+        out.append(section("What hits are worth", worth_rows.quality_rows(tables["hit_quality"]), width))
+        overloaded = any(line["code"] == "overload" for line in report.verdict)
+        rows = worth_rows.scenario_rows(tables["scenarios"], percentiles=not overloaded)
+        out.append(section("With and without tiers (service times, no queueing)", rows, width))
+    if "demand" in tables:
+        out.append(section("Demand", worth_rows.demand_rows(tables["demand"]), width))
+    if "admissions" in tables:
+        out.append(section("By admission filter", worth_rows.admission_rows(tables["admissions"]), width))
+    return out
 
 
 def heading(info: dict[str, Any], width: int) -> str:

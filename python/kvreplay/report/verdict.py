@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kvreplay import display
-from kvreplay.report import knee
+from kvreplay.report import knee, worth
 
 if TYPE_CHECKING:
     from kvreplay.tables.study import Study
@@ -20,7 +20,8 @@ _QUARTERS = 15  # of 20 windows: where the last quarter starts
 
 def compose(study: Study) -> list[dict[str, Any]]:
     """All lines that apply, as ``{code, text, evidence}``, the answer first."""
-    lines = [_ceiling(study), _tiers(study), _knee(study), _lost(study), _policies(study)]
+    lines = [_ceiling(study), _tiers(study), *worth.compose(study)]
+    lines += [_knee(study), _lost(study), _policies(study)]
     lines += [_window(study), _definition(study)]
     return [line for line in lines if line is not None]
 

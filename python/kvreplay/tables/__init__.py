@@ -8,13 +8,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvreplay.tables import (
+    admissions,
+    break_even,
+    demand,
     hit_curve,
+    hit_quality,
+    hits_by_length,
     policies,
     quality,
     ratios,
     requests,
     reuse_distance,
     reuse_time,
+    scenarios,
     tiers,
     window_growth,
     windows,
@@ -36,11 +42,19 @@ TABLES: tuple[Table, ...] = (
     reuse_time.TABLE,
     quality.TABLE,
 )
+# What a cost model adds.
+WORTH: tuple[Table, ...] = (
+    hit_quality.TABLE,
+    scenarios.TABLE,
+    hits_by_length.TABLE,
+    demand.TABLE,
+    admissions.TABLE,
+)
 
 
 def build(study: Study, *, per_request: bool = False) -> dict[str, tuple[Table, pl.DataFrame]]:
     """Build every table a study has something for, by name."""
-    chosen = [*TABLES, policies.TABLE]
+    chosen = [*TABLES, policies.TABLE, break_even.TABLE, *WORTH]
     if study.result is not None:
         chosen += _by_tier(study.result, per_request=per_request)
     out = {}
@@ -56,9 +70,11 @@ def optional() -> list[Table]:
     tiers = ["TIER"]
     return [
         policies.TABLE,
+        break_even.TABLE,
+        *WORTH,
         windows.windows_table(tiers),
         windows.groups_table(["COLUMN"], tiers),
-        requests.table(tiers),
+        requests.table(tiers, timed=True),
     ]
 
 
@@ -71,5 +87,5 @@ def _by_tier(result: ReplayResult, *, per_request: bool) -> list[Table]:
     if result.group_by:
         out.append(windows.groups_table(result.group_by, names))
     if per_request:
-        out.append(requests.table(names))
+        out.append(requests.table(names, timed=result.times is not None))
     return out

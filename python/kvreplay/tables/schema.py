@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 INT: Any = pl.Int64
 FLOAT: Any = pl.Float64
 TEXT: Any = pl.String
+BOOL: Any = pl.Boolean
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from kvreplay import _core, calls
 from kvreplay.comparing import compare_policies
+from kvreplay.cost.lengths import Comparison
 from kvreplay.curve import curve_frame, lru_curve, ratios
 from kvreplay.frames import frame
+from kvreplay.marginal import compare_admissions, without_each
 from kvreplay.replaying import replay
+from kvreplay.worth.facts import Facts
+from kvreplay.worth.gaps import reuse_gaps
+from kvreplay.worth.links_demand import demand_of
+from kvreplay.worth.quality import hit_quality, scenarios
 
 if TYPE_CHECKING:
     import polars as pl
 
     from kvreplay import units
     from kvreplay.calls import ProgressHook
+    from kvreplay.cost.money import Prices
     from kvreplay.replaying import Tier
     from kvreplay.results import ReplayResult
     from kvreplay.trace import Trace
+    from kvreplay.worth.plan import Plan
 
 # Twice as many windows as the table shows (tenths): quarters fall on a border as well.
 WINDOWS = 20
@@ -41,8 +49,12 @@ class Study:
         Requests of the warm-up, ``None`` without one.
     rules
         ``warmup``, ``last_token``, ``full_blocks_only`` and the like, as given to :func:`kvreplay.replay`.
+    worth
+        ``model``, ``hardware``, ``cost`` and ``prices``, as given to :func:`kvreplay.replay`.
     compare
         Policies to compare at the tiers' capacities.
+    admissions
+        Admission filters to compare in front of the tiers below the first.
     progress
         The hook of :func:`kvreplay.replay`.
     """
@@ -52,7 +64,9 @@ class Study:
     scale: units.Scale
     warm: int | None = None
     rules: dict[str, Any] = field(default_factory=dict)
+    worth: dict[str, Any] = field(default_factory=dict)
     compare: list[str] = field(default_factory=list)
+    admissions: list[str] = field(default_factory=list)
     progress: ProgressHook | None = None
 
     @cached_property
@@ -73,10 +87,84 @@ class Study:
         return replay(
             self.trace,
             self.tiers,
-            model=self.scale.kv_bytes_per_token,
             per_request=True,
             progress=self.progress,
+            **self.worth,
             **self.rules,
+        )
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        """Model, cost and links of the replay, ``None`` without tiers or without a cost to time them with."""
+        plan = None if self.result is None else self.result.plan
+        return plan if plan is not None and plan.cost is not None else None
+
+    @cached_property
+    def reuse_runs(self) -> pl.DataFrame:
+        """Every reuse of the trace by run (:func:`kvreplay.reuse_runs`), by age: what is asked of them."""
+        table = calls.run(
+            lambda p: _core.reuse_runs(self.trace.core, progress=p), what="reuse runs", hook=self.progress
+        )
+        return frame(table).sort("age_us")
+
+    @cached_property
+    def comparisons(self) -> dict[str, Comparison]:
+        """Loading against recomputing by tier, for the tiers that have a link; empty without a cost model."""
+        if self.plan is None:
+            return {}
+        assert self.plan.cost is not None  # noqa: S101 - a plan of a study has one
+        pairs = zip(self.plan.tiers, self.plan.links, strict=True)
+        model: Any = self.plan.model  # bytes per token alone serve as well
+        return {name: Comparison(model, self.plan.cost, link) for name, link in pairs if link is not None}
+
+    @property
+    def prices(self) -> Prices | None:
+        """Prices of the report, ``None`` without a cost model."""
+        return None if self.plan is None else self.plan.prices
+
+    @cached_property
+    def facts(self) -> Facts | None:
+        """The timed replay with what the tables of its worth need; ``None`` without a cost model."""
+        if self.result is None or self.plan is None:
+            return None
+        requests = self.result.requests
+        gaps = {}
+        if self.result.span_us is not None:
+            names = self.result.tier_names
+            size = self.trace.info["block_tokens"]
+            gaps = reuse_gaps(self.reuse_runs, requests, names, block_tokens=size)
+        return Facts(
+            tiers=self.result.tiers,
+            requests=requests.with_columns(self.trace.requests()["arrival_us"]),
+            writes=self.result.writes,
+            plan=self.plan,
+            span_us=self.result.span_us,
+            gaps=gaps,
+            without=without_each(
+                self.trace, self.tiers, self.result, arguments=self._replayed_alike, progress=self.progress
+            ),
+        )
+
+    @property
+    def _replayed_alike(self) -> dict[str, Any]:
+        """Arguments of a replay whose hits and times are compared with those of :attr:`result`."""
+        apart = ("warmup", "group_by", "window")
+        return {**self.worth, **{key: value for key, value in self.rules.items() if key not in apart}}
+
+    @cached_property
+    def demand(self) -> pl.DataFrame | None:
+        """Demand on the GPU and the links; ``None`` without a cost model or without times."""
+        if self.facts is None or self.facts.span_us is None:
+            return None
+        return demand_of(self.facts)
+
+    @cached_property
+    def compared_admissions(self) -> pl.DataFrame | None:
+        """Admission filters side by side; ``None`` unless there are tiers and filters to compare."""
+        if not self.tiers or not self.admissions:
+            return None
+        return compare_admissions(
+            self.trace, self.tiers, self.admissions, arguments=self._replayed_alike, progress=self.progress
         )
 
     @cached_property
@@ -148,6 +236,26 @@ class Study:
             model=self.scale.kv_bytes_per_token,
             progress=self.progress,
         )
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        """Rows of one of the tables of what hits are worth: ``hit_quality`` or ``scenarios``."""
+        return self._worth_tables[name].to_dicts()
+
+    @cached_property
+    def _worth_tables(self) -> dict[str, pl.DataFrame]:
+        if self.facts is None:
+            return {}
+        return {"hit_quality": hit_quality(self.facts), "scenarios": scenarios(self.facts)}
+
+    @property
+    def hit_quality(self) -> pl.DataFrame | None:
+        """Table ``hit_quality``, ``None`` without a cost model."""
+        return self._worth_tables.get("hit_quality")
+
+    @property
+    def scenarios(self) -> pl.DataFrame | None:
+        """Table ``scenarios``, ``None`` without a cost model."""
+        return self._worth_tables.get("scenarios")
 
     def lru_at(self, capacities: list[int]) -> pl.DataFrame:
         """The LRU curve at some capacities, with the columns of :func:`kvreplay.hit_curve`."""

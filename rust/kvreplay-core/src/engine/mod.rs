@@ -22,6 +22,7 @@ mod registry;
 mod release;
 mod request;
 mod setup;
+mod sglang;
 mod trtllm;
 mod vllm;
 

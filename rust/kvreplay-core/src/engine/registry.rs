@@ -80,7 +80,9 @@ pub const PROFILES: &[ProfileInfo] = &[
     super::kvbm::INFO,
     super::lmcache::LMCACHE,
     super::lmcache::LMCACHE_MP,
-    super::lmcache::VLLM_LMCACHE,
+    super::sglang::SGLANG,
+    super::sglang::SGLANG_HICACHE,
     super::trtllm::INFO,
     super::vllm::VLLM,
+    super::lmcache::VLLM_LMCACHE,
 ];

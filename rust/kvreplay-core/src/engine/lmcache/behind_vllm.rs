@@ -1,7 +1,7 @@
 //! The profile `vllm@X+lmcache@Y`: vLLM's GPU cache with the in-process engine behind it
 //! (`LMCacheConnectorV1`).
 //!
-//! Source: LMCache 0.5.6, `integration/vllm/vllm_v1_adapter.py`; the GPU is vLLM's own (`engine/vllm`).
+//! Source: `LMCache` 0.5.6, `integration/vllm/vllm_v1_adapter.py`; the GPU is vLLM's own (`engine/vllm`).
 
 use super::cache::{Cache, Front};
 use super::chunks::ChunkPaths;
@@ -11,7 +11,7 @@ use crate::engine::vllm::{Flags, Gpu};
 use crate::engine::{EngineModel, EngineRequest, Recorder, Setup};
 use crate::error::{Error, Result};
 
-/// vLLM with LMCache.
+/// vLLM with `LMCache`.
 #[derive(Debug)]
 pub(super) struct BehindVllm {
     gpu: Gpu,

@@ -1,7 +1,7 @@
 //! The in-process engine (`LMCacheEngine` with its `StorageManager`): look-up, load and store of one request
 //! over memory, disk and remote backends.
 //!
-//! Source: LMCache 0.5.6, `v1/cache_engine.py`, `v1/storage_backend/{storage_manager,local_cpu_backend,
+//! Source: `LMCache` 0.5.6, `v1/cache_engine.py`, `v1/storage_backend/{storage_manager,local_cpu_backend,
 //! local_disk_backend,remote_backend}.py`, `integration/vllm/vllm_v1_adapter.py`.
 
 use super::chunks::Chunks;

@@ -1,4 +1,4 @@
-//! A request in LMCache's chunks.
+//! A request in `LMCache`'s chunks.
 
 use crate::engine::EngineRequest;
 

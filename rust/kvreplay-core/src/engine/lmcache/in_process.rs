@@ -46,7 +46,6 @@ pub(super) fn cache(setup: &Setup<'_>, first: usize) -> Result<Cache> {
     let chunk_blocks = tiers.first().map_or(1, |tier| tier.chunk_blocks.max(1));
     let (mut cpu, mut below, mut local) = (None, Vec::new(), None);
     for (k, spec) in tiers.iter().enumerate() {
-        check_order(tiers, k)?;
         if spec.chunk_blocks.max(1) != chunk_blocks {
             return Err(Error::config(
                 format!("tier {} has chunk_blocks={}, not {chunk_blocks}", spec.name, spec.chunk_blocks),
@@ -63,22 +62,6 @@ pub(super) fn cache(setup: &Setup<'_>, first: usize) -> Result<Cache> {
         }
     }
     Ok(Cache::new(cpu, below, chunk_blocks, options))
-}
-
-/// Memory is first and disk comes before remote backends, whose names are free.
-fn check_order(tiers: &[TierSpec], k: usize) -> Result<()> {
-    let rank = |tier: &TierSpec| match tier.name.as_str() {
-        "cpu" => 0,
-        "disk" => 1,
-        _ => 2,
-    };
-    if k > 0 && rank(&tiers[k]) < rank(&tiers[k - 1]) {
-        return Err(Error::config(
-            format!("tier {} comes after {}", tiers[k].name, tiers[k - 1].name),
-            "LMCache asks cpu, then disk, then remote backends: give the tiers in this order",
-        ));
-    }
-    Ok(())
 }
 
 /// The policy of a tier. Memory and disk share one setting (`cache_policy`).

@@ -1,7 +1,7 @@
-//! LMCache: the in-process engine, the multi-process server, and the in-process engine behind vLLM.
+//! `LMCache`: the in-process engine, the multi-process server, and the in-process engine behind vLLM.
 //!
 //! Chunks are stored, found and evicted whole. Alone, a chunk is one block of the replay (`block_size` is
-//! LMCache's `chunk_size`); behind vLLM it is `chunk_blocks` of vLLM's blocks, named by the last one.
+//! `LMCache`'s `chunk_size`); behind vLLM it is `chunk_blocks` of vLLM's blocks, named by the last one.
 
 mod behind_vllm;
 mod cache;
@@ -14,7 +14,7 @@ mod tier;
 
 use super::parts::Members;
 use super::registry::{Choice, Component, ProfileInfo, Role};
-use super::vllm::VLLM;
+use super::vllm::{GPU_ROLE, VLLM};
 use super::{Release, Setup};
 use crate::error::{Error, Result};
 
@@ -33,7 +33,7 @@ const LOCAL_POLICIES: &[Choice] = &[
     choice("mru", "evicts what was stored or looked up last"),
 ];
 
-/// A remote server decides for itself; LMCache only writes to it and reads from it.
+/// A remote server decides for itself; `LMCache` only writes to it and reads from it.
 const REMOTE_POLICIES: &[Choice] = &[
     choice("lru", "a server that evicts what was not written or read for longest (not LMCache's code)"),
     choice("none", "a server that never evicts: once full it takes nothing more"),
@@ -69,7 +69,7 @@ const ALONE: [Role; 4] = roles(false);
 const BEHIND: [Role; 4] = roles(true);
 
 /// vLLM's GPU, then the in-process engine.
-const BEHIND_VLLM: &[Role] = &[VLLM.roles[0], BEHIND[0], BEHIND[1], BEHIND[2], BEHIND[3]];
+const BEHIND_VLLM: &[Role] = &[GPU_ROLE, BEHIND[0], BEHIND[1], BEHIND[2], BEHIND[3]];
 
 /// The profile `lmcache@`.
 pub(super) const LMCACHE: ProfileInfo = ProfileInfo {

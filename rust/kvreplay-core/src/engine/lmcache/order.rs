@@ -1,7 +1,7 @@
 //! Eviction orders of the in-process engine: `cache_policy` LRU, LFU, FIFO or MRU, for memory and disk.
 //!
-//! Source: `v1/storage_backend/cache_policy/*.py` of LMCache 0.5.6. LFU keeps a bucket per number of uses, each
-//! in order of arrival; a chunk that was evicted starts again in bucket 1. The other policies are one bucket.
+//! Source: `LMCache` 0.5.6, `v1/storage_backend/cache_policy/*.py`. LFU keeps a bucket per number of uses, each in
+//! order of arrival; a chunk that was evicted starts again in bucket 1. The other policies are one bucket.
 
 use crate::engine::parts::{End, List, Member, Members};
 
@@ -116,7 +116,7 @@ impl Order {
                 *walk = self.after(bucket, entry);
                 continue;
             }
-            // What is left of a unnamed run comes next.
+            // What is left of an unnamed run comes next.
             let rest = List::blocks(&self.members, entry) > most;
             *walk = if rest { Walk::At(bucket, entry) } else { self.after(bucket, entry) };
             let list = &mut self.buckets[bucket as usize].list;
@@ -128,8 +128,8 @@ impl Order {
         }
     }
 
-    /// The unnamed victim that a unnamed chunk coming now would join, if that is who leaves next: then one
-    /// leaves for each that comes, and the order stays as it is.
+    /// Whether the next victim is an unnamed chunk of the run that an unnamed chunk coming now would join: then
+    /// one leaves for each that comes, and the order stays as it is.
     pub(super) fn unnamed_chase_themselves(&self) -> bool {
         let Some((bucket, entry)) = self.peek() else { return false };
         let enters = self.policy != Policy::Lfu || self.buckets[bucket as usize].uses == 1;

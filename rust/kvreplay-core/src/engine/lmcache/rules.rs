@@ -1,8 +1,8 @@
-//! The rules of LMCache as the documentation shows them.
+//! The rules of `LMCache` as the documentation shows them.
 
 use crate::engine::Release;
 use crate::engine::registry::Rule;
-use crate::engine::vllm::VLLM;
+use crate::engine::vllm::{Flags, gpu_rules};
 
 /// Where the rules were read.
 pub(super) const SOURCE: &str = "LMCache 0.5.6 (PyPI wheel of 2026-10-15), read in source; policies run against \
@@ -125,11 +125,6 @@ const BEHIND_VLLM: &[Line] = &[
         "What LMCache loads fills GPU blocks like computed ones, so the GPU evicts what it would without LMCache.",
         ADAPTER,
     ),
-    (
-        "requests that never fit",
-        "A prompt larger than the GPU pool is not admitted: it computes everything and changes nothing.",
-        "kvreplay",
-    ),
 ];
 
 const MULTI_PROCESS: &[Line] = &[
@@ -218,7 +213,7 @@ pub(super) fn multi_process(_releases: &[Release]) -> Vec<Rule> {
 
 /// The rules of vLLM's GPU, then those of the in-process engine behind it.
 pub(super) fn behind_vllm(releases: &[Release]) -> Vec<Rule> {
-    let mut rules = (VLLM.rules)(&releases[..1]);
+    let mut rules = gpu_rules(Flags::of(releases[0]));
     rules.extend(lines(&[BEHIND_VLLM, SHARED, IN_PROCESS]));
     rules
 }

@@ -12,7 +12,7 @@ pub(super) enum Kind {
     Local,
     /// A remote server that evicts on its own, and does not take a look-up for a use.
     Remote,
-    /// A remote server that is full some day: LMCache deletes nothing from it.
+    /// A remote server that is full some day: `LMCache` deletes nothing from it.
     Append,
 }
 

@@ -42,6 +42,8 @@ struct Row {
 struct Done {
     hit_tokens: Vec<u64>,
     prompt_tokens: u64,
+    /// Whether the last tier had no room for something.
+    no_room: bool,
 }
 
 fn manifest() -> Option<Value> {
@@ -94,12 +96,15 @@ impl Run {
         let mut done = Vec::new();
         for (index, row) in rows.paths.iter().enumerate() {
             let request = row.request(index as u32, self.profile.block_tokens().unwrap());
+            let no_room = |out: &Recorder| out.counters()[self.tiers.len() - 1].no_room;
+            let before = no_room(&out);
             out.begin(request.index);
             model.serve(&request, &mut out);
             out.end(&request);
             model.validate().map_err(|error| format!("{} request {index}: {error}", self.name()))?;
             let hit_tokens = out.rows().iter().map(|row| row.tokens).collect();
-            done.push(Done { hit_tokens, prompt_tokens: row.prompt_tokens });
+            let no_room = no_room(&out) > before;
+            done.push(Done { hit_tokens, prompt_tokens: row.prompt_tokens, no_room });
         }
         let content: Vec<Vec<u32>> = (0..self.tiers.len()).map(|tier| model.content(tier)).collect();
         let (events, _) = out.finish(&content);
@@ -134,6 +139,10 @@ impl Run {
             stored.sort_unstable();
             same("stored", &Value::from(stored), &want[&format!("{}_stored", tier.name)])?;
         }
+        if self.entry["engine"] == "lmcache" {
+            let refused = want["store_refused"] == true || want["store_truncated"] == true;
+            same("stores without room", &Value::from(done.no_room), &Value::from(refused))?;
+        }
         let computed = done.prompt_tokens - done.hit_tokens.iter().sum::<u64>();
         same("computed_tokens", &Value::from(computed), &want["computed_tokens"])
     }
@@ -145,13 +154,14 @@ impl Run {
         let trace = Arc::new(read(vec![Source::path(path)], &options, &Progress::default()).unwrap());
         let grain = Grain::new(&trace, self.profile.block_tokens().unwrap(), Outputs::Listed).unwrap();
         let result =
-            replay_profile(&grain, &self.profile, &self.tiers, true, false, &Progress::default()).unwrap();
+            replay_profile(&grain, &self.profile, &self.tiers, true, false, false, &Progress::default())
+                .unwrap();
         let requests = result.requests.unwrap();
         for (k, tier) in self.tiers.iter().enumerate() {
             let name = format!("{}_hit_tokens", tier.name);
             let hits = &requests.hit_tokens[k];
             let text = hits.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-            let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+            let digest = hex(&Sha256::digest(text));
             let total = hits.iter().map(|&tokens| u64::from(tokens)).sum::<u64>();
             let want = &self.entry["totals"];
             assert_eq!(Value::from(total), want[&name], "{} {name}", self.name());
@@ -228,6 +238,10 @@ impl Row {
             now_us: None,
         }
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 fn same(what: &str, got: &Value, want: &Value) -> Result<(), String> {

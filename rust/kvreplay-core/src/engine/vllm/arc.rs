@@ -113,7 +113,7 @@ impl Arc {
 }
 
 impl ChunkPolicy for Arc {
-    fn new(capacity: u32, flags: &Flags) -> Self {
+    fn new(capacity: u32, flags: Flags) -> Self {
         Self {
             links: Links::new(LISTS, 0),
             list: Vec::new(),

@@ -38,11 +38,11 @@ pub(super) fn model<P: ChunkPolicy>(setup: &Setup<'_>) -> Result<Vllm<P>> {
         return Ok(Vllm { gpu, cpu: None });
     };
     check_release("a CPU tier", releases::CPU, setup)?;
-    let set = setting(setup, &flags, at, tier, gpu.is_some())?;
+    let set = setting(setup, flags, at, tier, gpu.is_some())?;
     Ok(Vllm { gpu, cpu: Some((at, Offload::new(set))) })
 }
 
-fn setting(setup: &Setup<'_>, flags: &Flags, at: usize, cpu: &TierSpec, behind_gpu: bool) -> Result<Setting> {
+fn setting(setup: &Setup<'_>, flags: Flags, at: usize, cpu: &TierSpec, behind_gpu: bool) -> Result<Setting> {
     let chunk_blocks = cpu.chunk_blocks.max(1);
     let secondaries = secondaries(setup, at, chunk_blocks)?;
     let threshold = threshold(setup, cpu)?;
@@ -58,7 +58,7 @@ fn setting(setup: &Setup<'_>, flags: &Flags, at: usize, cpu: &TierSpec, behind_g
         chunk_blocks,
         block_tokens: setup.block_tokens,
         blocks: setup.blocks,
-        flags: *flags,
+        flags,
         threshold,
         offload_decode: offload_decode(setup)?,
         behind_gpu,

@@ -49,7 +49,7 @@ impl Lru {
 }
 
 impl ChunkPolicy for Lru {
-    fn new(_capacity: u32, flags: &Flags) -> Self {
+    fn new(_capacity: u32, flags: Flags) -> Self {
         Self {
             links: Links::new(1, 0),
             resident: Vec::new(),

@@ -13,12 +13,13 @@ mod offload;
 mod path;
 mod policy;
 mod releases;
-mod rules;
+pub(super) mod rules;
 mod tiering;
 mod tracker;
 
 pub(super) use gpu::{FreeRule, Gpu};
 pub(super) use releases::{Flags, RELEASES};
+pub(super) use rules::gpu_rules;
 
 use super::registry::{Choice, Component, ProfileInfo, Role};
 use crate::policy::spec::Param;

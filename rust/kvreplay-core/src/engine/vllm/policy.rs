@@ -26,7 +26,7 @@ impl Recency {
 /// An order of the chunks that are resident, and perhaps of some that were.
 pub(super) trait ChunkPolicy: Send {
     /// A policy for a tier of `capacity` chunks under the rules of a release.
-    fn new(capacity: u32, flags: &Flags) -> Self;
+    fn new(capacity: u32, flags: Flags) -> Self;
 
     /// Makes room for keys below `end`.
     fn extend(&mut self, end: usize);

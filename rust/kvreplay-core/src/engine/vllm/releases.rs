@@ -125,6 +125,8 @@ const SPARED: &[(Release, Spared)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Counted::{EachOffer, LookUps, LookUpsToMiss, Offers};
+    use Recency::{AtEnd, AtUse, Touch, TouchAndTransfer};
 
     #[test]
     fn a_release_has_the_rules_of_the_last_switch_before_it() {
@@ -132,10 +134,8 @@ mod tests {
         assert_eq!(flags(22).free_rule, FreeRule::AppendAll);
         assert_eq!(Flags::of(Release(0, 23, 0)).free_rule, FreeRule::UnhashedFirst);
         let recencies = [10, 23, 24, 30, 31, 32, 33].map(|minor| flags(minor).recency);
-        use Recency::{AtEnd, AtUse, Touch, TouchAndTransfer};
         assert_eq!(recencies, [Touch, Touch, TouchAndTransfer, TouchAndTransfer, AtEnd, AtEnd, AtUse]);
         let counted = [18, 28, 29, 33].map(|minor| flags(minor).counted);
-        use Counted::{EachOffer, LookUps, LookUpsToMiss, Offers};
         assert_eq!(counted, [LookUps, LookUpsToMiss, EachOffer, Offers]);
         assert_eq!(
             [14, 18, 30, 31].map(|minor| flags(minor).spared),

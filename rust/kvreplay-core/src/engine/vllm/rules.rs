@@ -21,11 +21,11 @@ fn rule(topic: &'static str, rule: &str, since: &'static str, source: &'static s
 pub(super) fn rules(releases: &[Release]) -> Vec<Rule> {
     let release = releases[0];
     let flags = Flags::of(release);
-    let mut rules = gpu_rules(&flags);
+    let mut rules = gpu_rules(flags);
     if release >= CPU {
-        rules.extend(load_rules(&flags));
-        rules.extend(store_rules(release, &flags));
-        rules.extend(policy_rules(&flags));
+        rules.extend(load_rules(flags));
+        rules.extend(store_rules(release, flags));
+        rules.extend(policy_rules(flags));
     } else {
         rules.push(rule("CPU tier", "There is none.", "", OFFLOAD));
     }
@@ -36,7 +36,7 @@ pub(super) fn rules(releases: &[Release]) -> Vec<Rule> {
 }
 
 /// What every profile with vLLM's GPU says about it.
-pub(in crate::engine) fn gpu_rules(flags: &Flags) -> Vec<Rule> {
+pub(in crate::engine) fn gpu_rules(flags: Flags) -> Vec<Rule> {
     let free = match flags.free_rule {
         FreeRule::UnhashedFirst => rule(
             "GPU free order",
@@ -93,7 +93,7 @@ pub(in crate::engine) fn gpu_rules(flags: &Flags) -> Vec<Rule> {
     ]
 }
 
-fn load_rules(flags: &Flags) -> Vec<Rule> {
+fn load_rules(flags: Flags) -> Vec<Rule> {
     let recency = if flags.recency.is_scoped() {
         rule("CPU look-up", "A look-up changes no order; what is loaded counts as reused.", "0.31.0", OFFLOAD)
     } else {
@@ -124,7 +124,7 @@ fn load_rules(flags: &Flags) -> Vec<Rule> {
     ]
 }
 
-fn store_rules(release: Release, flags: &Flags) -> Vec<Rule> {
+fn store_rules(release: Release, flags: Flags) -> Vec<Rule> {
     let decode = if release >= PROMPT_ONLY {
         rule(
             "CPU output",
@@ -181,7 +181,7 @@ fn store_rules(release: Release, flags: &Flags) -> Vec<Rule> {
     rules
 }
 
-fn threshold_rule(flags: &Flags) -> Rule {
+fn threshold_rule(flags: Flags) -> Rule {
     let (text, since) = match flags.counted {
         Counted::LookUps => (
             "store_threshold counts look-ups, all chunks of the prompt behind the GPU hit; an offer stores those \
@@ -207,7 +207,7 @@ fn threshold_rule(flags: &Flags) -> Rule {
     rule("CPU threshold", text, since, OFFLOAD)
 }
 
-fn policy_rules(flags: &Flags) -> Vec<Rule> {
+fn policy_rules(flags: Flags) -> Vec<Rule> {
     let (lru, since) = match flags.recency {
         Recency::Touch => {
             ("LRU: a call that stores touches the whole path, tail first, its new chunks among them.", "")

@@ -1,4 +1,4 @@
-//! LMCache in process as a plain program over lists, written from the steps of `golden/engines/README.md` and,
+//! `LMCache` in process as a plain program over lists, written from the steps of `golden/engines/README.md` and,
 //! for disk and remote backends, from the rules that the profile shows.
 
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub(crate) struct Backend {
     pub(crate) kind: Kind,
     pub(crate) capacity: usize,
     pub(crate) policy: &'static str,
-    /// Resident chunks as the dictionary of LMCache lists them.
+    /// Resident chunks as the dictionary of `LMCache` lists them.
     pub(crate) keys: Vec<Key>,
     /// LFU: uses of a chunk, and when it got the last one.
     uses: HashMap<Key, (u64, u64)>,

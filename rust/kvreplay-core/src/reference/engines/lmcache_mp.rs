@@ -1,4 +1,4 @@
-//! LMCache's multi-process server as a plain program over lists, written from the steps of
+//! `LMCache`'s multi-process server as a plain program over lists, written from the steps of
 //! `golden/engines/README.md` and, for L2, from the rules that the profile shows.
 
 use super::lmcache::{Event, Key};
@@ -104,6 +104,7 @@ impl Tier {
 }
 
 /// The server; the first tier is L1.
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of the server of its own")]
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) tiers: Vec<Tier>,

@@ -292,12 +292,12 @@ impl Vllm {
             return 0;
         }
         self.out.cpu_hit = end as u64 * chunk - hit;
-        for at in first..end {
+        for (at, &name) in keys.iter().enumerate().take(end).skip(first) {
             if cpu.is_scoped() {
-                self.access(at, keys[at]);
-                self.reused.insert(keys[at]);
+                self.access(at, name);
+                self.reused.insert(name);
             } else if cpu.minor >= 24 && !cpu.arc {
-                self.stamp(keys[at]);
+                self.stamp(name);
             }
         }
         end

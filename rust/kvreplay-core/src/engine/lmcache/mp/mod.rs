@@ -1,7 +1,8 @@
 //! The profile `lmcache-mp@`: the multi-process server with L1 in memory and L2 adapters.
 //!
-//! Source: LMCache 0.5.6, `v1/distributed/{l1_manager,storage_manager}.py`, `v1/distributed/storage_controllers/
-//! {eviction,prefetch,store}_controller.py` and their policies, `v1/multiprocess/modules/lookup.py`.
+//! Source: `LMCache` 0.5.6, `v1/distributed/{l1_manager,storage_manager}.py`,
+//! `v1/distributed/storage_controllers/{eviction,prefetch,store}_controller.py` and their policies,
+//! `v1/multiprocess/modules/lookup.py`.
 
 mod order;
 mod tier;
@@ -46,6 +47,7 @@ pub(super) const OPTIONS: &[Param] = &[
     },
 ];
 
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of the server of its own")]
 #[derive(Debug, Clone, Copy)]
 struct Options {
     tick_every_requests: u64,

@@ -1,7 +1,7 @@
 //! Eviction orders of the multi-process server: LRU and its variant of ARC.
 //!
-//! Source: `v1/distributed/eviction_policy/{lru,arc}.py` of LMCache 0.5.6. The server evicts in batches when it
-//! is nearly full, so ARC here knows no incoming key; its capacity is the largest number of chunks it ever held
+//! Source: `LMCache` 0.5.6, `v1/distributed/eviction_policy/{lru,arc}.py`. The server evicts in batches when it is
+//! nearly full, so ARC here knows no incoming key; its capacity is the largest number of chunks it ever held
 //! ("top").
 
 use crate::engine::parts::{List, Member, Members};

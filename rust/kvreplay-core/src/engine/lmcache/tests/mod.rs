@@ -1,4 +1,4 @@
-//! LMCache against the numbers of its own policy classes, step by step by hand, and against slow twins.
+//! `LMCache` against the numbers of its own policy classes, step by step by hand, and against slow twins.
 
 mod by_hand;
 mod mp_by_hand;

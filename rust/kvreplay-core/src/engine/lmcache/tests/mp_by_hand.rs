@@ -1,5 +1,5 @@
 //! The multi-process server, step by step. The rules are those of `golden/engines/README.md`; for L2 and the
-//! end of a session those of LMCache 0.5.6's source, as the profile shows them.
+//! end of a session those of `LMCache` 0.5.6's source, as the profile shows them.
 
 use super::{Bench, tier};
 use crate::hierarchy::EventKind;

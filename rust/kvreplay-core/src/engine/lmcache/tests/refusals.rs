@@ -1,4 +1,4 @@
-//! What LMCache cannot be asked, and what the error says.
+//! What `LMCache` cannot be asked, and what the error says.
 
 use super::tier;
 use crate::engine::Profile;
@@ -20,8 +20,8 @@ fn refused(profile: &str, tiers: &[TierSpec], options: &[(&str, &str)]) -> (Stri
 fn tiers_in_another_order_or_with_other_policies() {
     let lru = |name| tier(name, 9, "lru");
     let (message, hint) = refused("lmcache", &[lru("disk"), lru("cpu")], &[]);
-    assert_eq!(message, "tier cpu comes after disk");
-    assert!(hint.contains("cpu, then disk, then remote"));
+    assert_eq!(message, "lmcache@0.5.6 has no tier \"cpu\" at this place");
+    assert!(hint.contains("cpu, disk, remote, others"));
     let (message, hint) = refused("lmcache", &[lru("cpu"), tier("disk", 9, "lfu")], &[]);
     assert_eq!(message, "tier disk has policy=lfu, memory has lru");
     assert!(hint.contains("one cache_policy"));

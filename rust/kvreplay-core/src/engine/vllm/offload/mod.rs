@@ -85,7 +85,7 @@ impl<P: ChunkPolicy> Offload<P> {
     pub(super) fn new(set: Setting) -> Self {
         Self {
             chunk_tokens: u64::from(set.chunk_blocks) * u64::from(set.block_tokens),
-            policy: P::new(set.capacity, &set.flags),
+            policy: P::new(set.capacity, set.flags),
             private: PrivateKeys::new(set.blocks),
             marks: Vec::new(),
             offer: 0,

@@ -66,8 +66,11 @@ fn requests(drafts: &[Draft]) -> (Vec<Request>, u32) {
     (made, numbers.len() as u32)
 }
 
+/// Options as a profile takes them.
+type Options = Vec<(String, String)>;
+
 /// Tiers and options of a case, as far as the release has them; `None` where it has nothing of it.
-fn parts(case: &Case) -> Option<(Vec<TierSpec>, Vec<(String, String)>, Rules)> {
+fn parts(case: &Case) -> Option<(Vec<TierSpec>, Options, Rules)> {
     let minor = RELEASES[case.release].1;
     let cpu = case.cpu.filter(|_| minor >= 11);
     let threshold = case.threshold.filter(|_| minor >= 18);
