@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kvreplay.worth.facts import Facts
 
 _POINTS = 64
+# Share of the best that is as good: the curve is an estimate in money.
+_NEAR = 0.95
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,8 @@ def size_text(study: Study, found: dict[str, Any]) -> str:
     blocks = best["capacity_blocks"]
     size = display.size(study.scale.bytes(blocks))
     text = f"In money {name} is best at about {display.count(blocks)} blocks = {size}"
-    if blocks == now["capacity_blocks"]:
-        return f"{text}, as it is."
+    if now["net_usd_per_hour"] >= _NEAR * usd:
+        return f"{text}; as it is, it nets nearly the same."
     return f"{text}: {dollars(usd)} an hour net of its rent, against {dollars(now['net_usd_per_hour'])} now."
 
 
