@@ -45,6 +45,8 @@ class Odds:
     ----------
     trace
         The trace.
+    requests
+        Its ``requests()``, where they are at hand.
     runs
         Its :func:`kvreplay.reuse_runs` in any order, where they are at hand; by age is fastest.
     progress
@@ -52,11 +54,17 @@ class Odds:
     """
 
     def __init__(
-        self, trace: Trace, *, runs: pl.DataFrame | None = None, progress: ProgressHook | None = None
+        self,
+        trace: Trace,
+        *,
+        requests: pl.DataFrame | None = None,
+        runs: pl.DataFrame | None = None,
+        progress: ProgressHook | None = None,
     ) -> None:
         # Requests are numbered by their row: what belongs to one is gathered, which joins need not find.
         new = ceiling(trace)["hit_blocks"]
-        self._paths = trace.requests().select("request", "arrival_us", "blocks", new=new)
+        every = trace.requests() if requests is None else requests
+        self._paths = every.select("request", "arrival_us", "blocks", new=new)
         runs = reuse_runs(trace, progress=progress) if runs is None else runs
         self._runs = runs.select(
             "request",

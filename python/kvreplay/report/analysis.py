@@ -16,7 +16,6 @@ from kvreplay.splits import Split
 from kvreplay.tables import WORTH, build
 from kvreplay.tables.study import Study
 from kvreplay.warmup import warmup_requests
-from kvreplay.worth.bounds import check_times
 from kvreplay.worth.plan import make_plan, resolve_model
 
 if TYPE_CHECKING:
@@ -237,7 +236,7 @@ def analyze(
     worth: dict[str, Any] = {"model": model, "hardware": hardware, "cost": cost, "prices": prices}
     Split.of(trace, group_by=group_by, window=window)  # what is wrong is said before any work is done
     if tiers:
-        check_times(plan_of(tiers, **worth), trace)
+        plan_of(tiers, **worth)
         resolve_tiers(tiers, _tier_scale(trace, scale, profile, profile_options))
     else:
         make_plan({}, **worth)  # names are checked even where there is nothing to time

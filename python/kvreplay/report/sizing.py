@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kvreplay.worth.facts import Facts
 
 _POINTS = 64
+# Share of the best that is as good: the curve is an estimate in money.
+_NEAR = 0.95
 
 
 @dataclass(frozen=True)
@@ -47,36 +49,36 @@ def best_size(study: Study, facts: Facts, tier: str) -> dict[str, Any] | None:
         ``tier``, ``now`` and ``best`` (:class:`Size` as dicts); ``None`` where a price, a time or a hit is
         missing.
     """
-    plan = facts.plan
-    at, row, span = plan.tiers.index(tier), facts.rows[tier], facts.span_us
-    gpu, rent = gpu_us_usd(plan), tier_us_usd(facts, tier)
-    gained = facts.compute_us[at] - facts.compute_us[at + 1]
-    if (
-        plan.media[at] != "dram"
-        or gpu is None
-        or rent is None
-        or not span
-        or not row["hit_tokens"]
-        or at == 0
-    ):
+    rates = _rates(study, facts, tier)
+    if rates is None:
         return None
-    value = gained / row["hit_tokens"] * gpu / span * HOUR_US  # USD per hour and token
-    price = rent / row["capacity_blocks"] * HOUR_US  # USD per hour and block
-    above = sum(study.tier_capacities[:at])
-    last = study.curve.last_capacity_blocks
-    sizes = [size for size in log_spaced(last, _POINTS) if row["fill"] == "victim" or size > above]
-    now = row["capacity_blocks"]
-    covers = {size: size + above if row["fill"] == "victim" else max(size, above) for size in [*sizes, now]}
-    wanted = sorted({above, *covers.values()} - {0})
-    hits = dict(zip(wanted, study.curve.at(wanted).to_pydict()["hit_tokens"], strict=True)) | {0: 0}
+    at, victim = facts.plan.tiers.index(tier), facts.rows[tier]["fill"] == "victim"
+    now, above = study.tier_capacities[at], sum(study.tier_capacities[:at])
+    sizes = [size for size in log_spaced(study.curve.last_capacity_blocks, _POINTS) if victim or size > above]
+    covers = {size: size + above if victim else max(size, above) for size in [*sizes, now]}
+    wanted = sorted({above, *covers.values()})
+    hits = dict(zip(wanted, study.curve.at(wanted).to_pydict()["hit_tokens"], strict=True))
 
     def net(size: int) -> Size:
-        return Size(size, value * (hits[covers[size]] - hits[above]) - price * size)
+        return Size(size, rates[0] * (hits[covers[size]] - hits[above]) - rates[1] * size)
 
-    best = max(
-        (net(size) for size in [*sizes, now]), key=lambda one: (one.net_usd_per_hour, -one.capacity_blocks)
-    )
+    every = [net(size) for size in [*sizes, now]]
+    best = max(every, key=lambda one: (one.net_usd_per_hour, -one.capacity_blocks))
     return {"tier": tier, "now": asdict(net(now)), "best": asdict(best)}
+
+
+def _rates(study: Study, facts: Facts, tier: str) -> tuple[float, float] | None:
+    """USD per hour that a token served saves and that a block costs; ``None`` where they are not known."""
+    plan, row, span = facts.plan, facts.rows[tier], facts.span_us
+    at = plan.tiers.index(tier)
+    gpu, rent = gpu_us_usd(plan), tier_us_usd(facts, tier)
+    blocks = study.tier_capacities[at]  # of the trace, as the curve's are
+    if at == 0 or plan.media[at] != "dram" or not span or not row["hit_tokens"] or not blocks:
+        return None
+    if gpu is None or rent is None:
+        return None
+    gained = facts.compute_us[at] - facts.compute_us[at + 1]
+    return gained / row["hit_tokens"] * gpu / span * HOUR_US, rent / blocks * HOUR_US
 
 
 def size_text(study: Study, found: dict[str, Any]) -> str:
@@ -88,8 +90,8 @@ def size_text(study: Study, found: dict[str, Any]) -> str:
     blocks = best["capacity_blocks"]
     size = display.size(study.scale.bytes(blocks))
     text = f"In money {name} is best at about {display.count(blocks)} blocks = {size}"
-    if blocks == now["capacity_blocks"]:
-        return f"{text}, as it is."
+    if now["net_usd_per_hour"] >= _NEAR * usd:
+        return f"{text}; as it is, it nets nearly the same."
     return f"{text}: {dollars(usd)} an hour net of its rent, against {dollars(now['net_usd_per_hour'])} now."
 
 

@@ -100,12 +100,17 @@ class Study:
         return plan if plan is not None and plan.cost is not None else None
 
     @cached_property
+    def requests(self) -> pl.DataFrame:
+        """The requests of the trace."""
+        return self.trace.requests()
+
+    @cached_property
     def reuse_runs(self) -> pl.DataFrame:
         """Every reuse of the trace by run (:func:`kvreplay.reuse_runs`), by age: what is asked of them."""
         table = calls.run(
             lambda p: _core.reuse_runs(self.trace.core, progress=p), what="reuse runs", hook=self.progress
         )
-        return frame(table).sort("age_us")
+        return frame(table).drop("distance_blocks").sort("age_us")
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:
@@ -135,7 +140,7 @@ class Study:
             gaps = reuse_gaps(self.reuse_runs, requests, names, block_tokens=size)
         return Facts(
             tiers=self.result.tiers,
-            requests=requests.with_columns(self.trace.requests()["arrival_us"]),
+            requests=requests.with_columns(self.requests["arrival_us"]),
             writes=self.result.writes,
             plan=self.plan,
             span_us=self.result.span_us,

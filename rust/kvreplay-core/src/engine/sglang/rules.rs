@@ -71,7 +71,7 @@ const TREE: &[Line] = &[
         "not modelled",
         "chunked prefill (a node per chunk), requests that run at the same time, retraction, priorities of requests",
         "",
-        "",
+        "kvreplay",
     ),
 ];
 
@@ -187,7 +187,7 @@ const TIERS: &[Line] = &[
         "not verified",
         "what the file backend evicts, and the order of events between tiers, were read and not compared with the engine",
         "",
-        "",
+        "kvreplay",
     ),
 ];
 
