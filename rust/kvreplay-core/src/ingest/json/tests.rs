@@ -155,7 +155,7 @@ fn lists_that_end_where_eight_bytes_can_be_loaded() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(crate::ingest::tests::cases(500))]
     #[test]
     fn valid_texts_are_taken(text in json()) {
         prop_assert_eq!(check(text.as_bytes()), Ok(()));

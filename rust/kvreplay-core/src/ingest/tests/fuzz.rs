@@ -179,7 +179,7 @@ fn listing() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(crate::ingest::tests::cases(600))]
     #[test]
     fn mutated_files_never_crash(bytes in mutated(), given in any::<bool>()) {
         let options = if given { sixteen() } else { ReadOptions::default() };
