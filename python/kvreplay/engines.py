@@ -116,6 +116,24 @@ def check_tiers(name: str, tiers: Sequence[Tier]) -> None:
                 )
 
 
+def check_model(name: str, model: object) -> None:
+    """Refuse a model whose cache an engine keeps by other rules than the profile's.
+
+    Raises
+    ------
+    ConfigError
+        For a model with windows or recurrent layers: engines keep its layers in groups with keys, hits and
+        evictions of their own, which no profile models.
+    """
+    if getattr(model, "is_hybrid", False):
+        raise ConfigError(
+            f"{getattr(model, 'name', 'the model')} is a hybrid model, and the profile {name} knows full "
+            "attention only",
+            hint="replay without the profile, or give --kv-bytes-per-token to count its blocks as if all "
+            "layers kept every token",
+        )
+
+
 def replay_core(
     engine: Profiled,
     tiers: list[dict[str, Any]],

@@ -298,6 +298,7 @@ def replay(
         check_generic(profile, mode=mode, unit=unit, last_token=last_token, full_blocks_only=full_blocks_only)
         engine = engines.profiled(trace, profile, profile_options)
         engines.check_tiers(engine.name, tiers)
+        engines.check_model(engine.name, plan.model)
         trace = engine.trace
     elif profile_options:
         raise ConfigError("profile_options without a profile", hint='give profile="vllm@0.33" too')

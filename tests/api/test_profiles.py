@@ -94,6 +94,12 @@ def test_a_trace_that_a_profile_cannot_serve_is_refused() -> None:
     assert "outputs=none" in error.value.hint
     result = kv.replay(unknown, [GPU], profile="vllm@0.33", profile_options={"outputs": "none"})
     assert result.summary["hit_tokens"] == 16
+    for replay in (
+        lambda: kv.replay(trace([[1, 2]]), [GPU], profile="vllm@0.33", model="gpt-oss-20b"),
+        lambda: kv.sweep(trace([[1, 2]]), [{"tiers": [GPU], "profile": "vllm"}], model="gpt-oss-20b"),
+    ):
+        with pytest.raises(kv.ConfigError, match="gpt-oss-20b is a hybrid model"):
+            replay()
     with pytest.raises(kv.ConfigError, match="engine blocks of 16 tokens do not fit trace blocks of 24"):
         kv.replay(trace([[1, 2]], block_tokens=24), [GPU], profile="vllm@0.33")
 
