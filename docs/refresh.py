@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kvreplay import _core
+
 ROOT = Path(__file__).resolve().parent.parent
 MOONCAKE = ROOT.parent / "shared" / "traces" / "conversation_trace.jsonl"
 TIERS = ["--tier", "gpu=5000 blocks", "--tier", "cpu=20000 blocks,fill=victim"]
@@ -49,6 +51,44 @@ def generators() -> str:
             "\n".join([f"## {name}\n", f"{doc[0].upper()}{doc[1:]}.\n", f"Models {source}.\n", *table])
         )
     return "\n\n".join(sections)
+
+
+def profiles() -> str:
+    """The registry of engine profiles."""
+    from kvreplay import _core
+
+    registry = _core.profiles().to_pydict()
+    lines = ["| profile | models | tiers |", "|---|---|---|"]
+    for name, doc, tiers in zip(registry["name"], registry["doc"], registry["tiers"], strict=True):
+        names = ", ".join(f"`{line.partition(':')[0]}`" for line in tiers.splitlines())
+        lines.append(f"| `{name}` | {doc} | {names} |")
+    return "\n".join(lines)
+
+
+def rules() -> str:
+    """One section per engine profile: options, tiers and the rules of the newest release."""
+    from kvreplay import _core
+
+    registry = _core.profiles().to_pydict()
+    sections = []
+    for name, releases, tiers in zip(registry["name"], registry["releases"], registry["tiers"], strict=True):
+        resolved, table = _core.profile_rules(name)
+        lines = [f"## {resolved}\n", f"Known releases: {releases}.\n"]
+        lines += [f"- {line}" for line in tiers.splitlines()]
+        lines += ["", "| option | default | meaning |", "|---|---|---|"]
+        lines += [_row(f"`{o[0]}`", *o[1:]) for o in _rows(_core.profile_options(name))]
+        lines += ["", "| topic | rule | since | source |", "|---|---|---|---|"]
+        lines += [_row(*rule) for rule in _rows(table)]
+        sections.append("\n".join(lines))
+    return "\n\n".join(sections)
+
+
+def _rows(table: _core.Table) -> list[tuple[str, ...]]:
+    return list(zip(*table.to_pydict().values(), strict=True))
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def screen() -> str | None:
@@ -146,6 +186,8 @@ def _or_dash(value: float | None) -> str:
 PARTS: dict[str, tuple[str, Callable[[], str | None]]] = {
     "tables": ("docs/tables.md", tables),
     "generators": ("docs/generated-traces.md", generators),
+    "profiles": ("docs/engines/index.md", profiles),
+    "rules": ("docs/engines/rules.md", rules),
     "models": ("docs/cost/models.md", models),
     "hardware": ("docs/cost/hardware-and-links.md", hardware),
     "links": ("docs/cost/hardware-and-links.md", links),

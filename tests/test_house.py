@@ -36,7 +36,7 @@ ALLOWED = {
     "replay": _TIERS | {"hierarchy", "engine", "stack"},
 }
 # Files of policy/ that are not a policy.
-POLICY_HELPERS = {"mod", "registry", "spec", "tests"}
+POLICY_HELPERS = {"mod", "registry", "runs", "spec", "tests"}
 SOURCES = ("*.rs", "*.py", "*.pyi", "*.sh", "*.toml", "*.html", "*.css", "*.js")
 MAX_LINES = 800
 
@@ -189,6 +189,16 @@ def test_every_registered_name_has_a_page_and_every_page_a_name(registry: str) -
     described = {name for path in pages.values() for name in re.findall(r"`(\w+)`", path.read_text("utf-8"))}
     assert names - described - set(pages) == set()
     assert set(pages) - names - {"index"} == set()
+
+
+def test_every_engine_profile_is_described_on_a_page() -> None:
+    core = pytest.importorskip("kvreplay._core", reason="the extension is not built")
+    pages = [path for path in (ROOT / "docs" / "engines").glob("*.md") if path.stem not in ("index", "rules")]
+    described = {name for path in pages for name in re.findall(r"`([\w+-]+)`", path.read_text("utf-8"))}
+    names = set(core.profiles().to_pydict()["name"])
+    assert names - described == set()
+    engines = {part for name in names for part in name.split("+")}
+    assert [path.stem for path in pages if path.stem not in engines] == []
 
 
 def test_the_generated_parts_of_the_pages_are_up_to_date() -> None:

@@ -96,6 +96,7 @@ class Trace:
     def requests(self) -> Table:
         """request, arrival_us, input_tokens, output_tokens, blocks, group columns."""
     def blocks(self, request: int) -> list[int | str]: ...
+    def output_blocks(self, request: int) -> list[int | str]: ...
     def select(self, keep: Sequence[int]) -> Trace: ...
     def unique_blocks(self) -> int: ...
     def longest_path(self) -> int: ...
@@ -220,13 +221,45 @@ class Replay:
 
     @property
     def engine(self) -> str:
-        """Which engine answered: stack, blocks, future or sequences."""
+        """Which engine answered: stack, blocks, future, sequences or profile."""
     def tiers(self) -> Table: ...
     def requests(self) -> Table: ...
+    def occupancy(self) -> Table:
+        """Resident blocks per tier after each request; no columns unless that was asked for."""
     def events(self) -> Table: ...
     def content(self, tier: int) -> list[int | str]: ...
     def ratios(self) -> Table:
         """The named ratios of the tiers together; needs `per_request`."""
+
+class EngineTrace:
+    """A trace in the blocks of an engine profile."""
+
+    @property
+    def profile(self) -> str:
+        """The resolved profile: vllm@0.33.0."""
+    @property
+    def block_tokens(self) -> int: ...
+    @property
+    def unique_blocks(self) -> int: ...
+    def trace(self) -> Trace:
+        """The trace in engine blocks, whose ids are block numbers."""
+
+def profile_trace(trace: Trace, profile: str, options: Sequence[tuple[str, str]]) -> EngineTrace: ...
+def replay_profile(
+    trace: EngineTrace,
+    tiers: Sequence[Mapping[str, Any]],
+    *,
+    per_request: bool,
+    events: bool,
+    occupancy: bool = False,
+    progress: Progress | None = None,
+) -> Replay:
+    """The tiers of an engine over the whole trace, by its own rules."""
+
+def profiles() -> Table: ...
+def profile_options(profile: str) -> Table: ...
+def profile_rules(profile: str) -> tuple[str, Table]:
+    """The resolved name and the rules of a profile."""
 
 def replay(
     trace: Trace,
@@ -238,6 +271,7 @@ def replay(
     full_blocks_only: bool,
     per_request: bool,
     events: bool,
+    occupancy: bool = False,
     progress: Progress | None = None,
 ) -> Replay:
     """One hierarchy over the whole trace. A tier is a dict: name, capacity_blocks, policy, admission, fill,

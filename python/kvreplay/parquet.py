@@ -150,7 +150,7 @@ def write_plain(trace: _core.Trace, path: Path, *, on_rows: Callable[[int], None
     schema = pa.RecordBatchReader.from_stream(table).schema
     # Numbers of a path rise mostly by one: deltas make them small. Statistics of a list say nothing.
     deltas = [
-        "hash_ids.list.element" if field.name == "hash_ids" else field.name
+        f"{field.name}.list.element" if field.name in ("hash_ids", "output_hash_ids") else field.name
         for field in schema
         if pa.types.is_integer(getattr(field.type, "value_type", field.type))
     ]

@@ -49,6 +49,15 @@ def fill_rules() -> pl.DataFrame:
     return _frame(_core.fill_rules())
 
 
+def profiles() -> pl.DataFrame:
+    """Engine profiles of :func:`kvreplay.replay`.
+
+    ``name`` (before the ``@``), ``doc``, ``parameters`` (options with defaults), ``releases`` (known ones),
+    ``tiers`` (a line per tier: policies and filters), ``source``.
+    """
+    return _frame(_core.profiles())
+
+
 def quality_codes() -> pl.DataFrame:
     """Codes that ``trace.quality`` can hold: ``code``, ``severity``, ``message``, ``hint``."""
     return _frame(_core.quality_codes())

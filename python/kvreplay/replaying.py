@@ -6,7 +6,7 @@ import re
 from dataclasses import KW_ONLY, asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from kvreplay import _core, calls, memory, units
+from kvreplay import _core, calls, engines, memory, units
 from kvreplay.errors import ConfigError, unknown
 from kvreplay.results import ReplayResult
 from kvreplay.splits import Split
@@ -207,6 +207,8 @@ def replay(
     *,
     mode: str = "prefix",
     unit: str = "block",
+    profile: str | None = None,
+    profile_options: Mapping[str, object] | None = None,
     model: object = None,
     hardware: str | Hardware | None = None,
     cost: CostModel | None = None,
@@ -234,6 +236,12 @@ def replay(
     unit
         ``block``: blocks are shared and evicted one by one. ``request``: a comparison with systems without
         paging, one LRU tier that stores and evicts the whole sequence of a request, shared with nobody.
+    profile
+        ``NAME@VERSION`` of an engine (:func:`kvreplay.profiles`): its own rules replace the generic ones.
+        Tiers then carry a name, a capacity in the engine's blocks, the engine's own policy name,
+        ``chunk_blocks`` and admission; every count of blocks in the result is in engine blocks.
+    profile_options
+        Options of the profile by name, for example ``{"block_size": 16, "outputs": "listed"}``.
     model
         A name of :func:`kvreplay.models`, the path of a ``config.json``, a :class:`kvreplay.ModelSpec` or the
         bytes of KV per token: for sizes in bytes, and for times.
@@ -258,7 +266,7 @@ def replay(
     group_by
         A column of the trace (``"tenant"``) or several: adds ``result.groups``.
     window
-        A duration (``"5m"``): adds ``result.windows``.
+        A duration (``"5m"``): adds ``result.windows``, with each tier's occupancy over time.
     progress
         Called with ``(what, done, total)`` in requests.
 
@@ -285,26 +293,41 @@ def replay(
     check_rules(mode, unit)
     plan = plan_of(tiers, model=model, hardware=hardware, cost=cost, prices=prices, mode=mode)
     check_times(plan, trace)
-    scale = trace.scale(plan.model)
+    engine = None
+    if profile is not None:
+        check_generic(profile, mode=mode, unit=unit, last_token=last_token, full_blocks_only=full_blocks_only)
+        engine = engines.profiled(trace, profile, profile_options)
+        engines.check_tiers(engine.name, tiers)
+        engines.check_model(engine.name, plan.model)
+        trace = engine.trace
+    elif profile_options:
+        raise ConfigError("profile_options without a profile", hint='give profile="vllm@0.33" too')
+    scale = trace.scale(plan.model) if engine is None else engine.scale(plan.model)
     resolved = resolve_tiers(tiers, scale)
     warm = warmup_requests(trace, warmup)
     split = Split.of(trace, group_by=group_by, window=window)
     _check_memory(trace, len(tiers), events=events)
-    core = calls.run(
-        lambda p: _core.replay(
-            trace.core,
-            resolved,
-            mode=mode,
-            unit=unit,
-            last_token=last_token,
-            full_blocks_only=full_blocks_only,
-            per_request=True,  # ratios that are means over requests need the hits of each
-            events=events,
-            progress=p,
-        ),
-        what="replaying",
-        hook=progress,
-    )
+    if engine is not None:
+        core = engines.replay_core(
+            engine, resolved, events=events, occupancy=window is not None, progress=progress
+        )
+    else:
+        core = calls.run(
+            lambda p: _core.replay(
+                trace.core,
+                resolved,
+                mode=mode,
+                unit=unit,
+                last_token=last_token,
+                full_blocks_only=full_blocks_only,
+                per_request=True,  # ratios that are means over requests need the hits of each
+                events=events,
+                occupancy=window is not None,
+                progress=p,
+            ),
+            what="replaying",
+            hook=progress,
+        )
     return ReplayResult(
         core,
         trace=trace,
@@ -314,8 +337,27 @@ def replay(
         events=events,
         mode=mode,
         split=split,
+        profile=None if engine is None else engine.name,
         plan=plan,
     )
+
+
+def check_generic(profile: str, *, mode: str, unit: str, last_token: bool, full_blocks_only: bool) -> None:
+    """Refuse rules of the generic replay that an engine decides itself.
+
+    Raises
+    ------
+    ConfigError
+        When one is given beside a profile.
+    """
+    given = {"mode": mode != "prefix", "unit": unit != "block"}
+    given |= {"last_token": last_token, "full_blocks_only": full_blocks_only}
+    for name, is_given in given.items():
+        if is_given:
+            raise ConfigError(
+                f"{name} does not go with the profile {profile}",
+                hint=f"the engine decides it: see kvreplay profile show {profile}",
+            )
 
 
 def plan_of(

@@ -84,6 +84,7 @@ class ReplayResult:
         events: bool,
         mode: str = "prefix",
         split: Split | None = None,
+        profile: str | None = None,
         plan: Plan | None = None,
     ) -> None:
         self._core = core
@@ -94,11 +95,17 @@ class ReplayResult:
         self._events = events
         self._mode = mode
         self._split = split or Split()
+        self._profile = profile
         self._plan = plan
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{row['tier']} {row['tier_share']}" for row in self.tiers.iter_rows(named=True))
         return f"<ReplayResult {len(self._trace):,} requests, tier shares: {shares}>"
+
+    @property
+    def block_tokens(self) -> int:
+        """Tokens per block of every count in this result (an engine profile has blocks of its own)."""
+        return self._scale.block_tokens
 
     @cached_property
     def tier_names(self) -> list[str]:
@@ -310,11 +317,15 @@ class ReplayResult:
         """What each window of time got (``window="5m"``); windows without a request have no row.
 
         ``window`` (number from 0, of equal length from the first arrival), ``from_us``, ``until_us`` (on the
-        trace's clock), then the columns of :attr:`groups` from ``requests`` on.
+        trace's clock), then the columns of :attr:`groups` from ``requests`` on, then
+        ``resident_blocks_<tier>`` per tier: the blocks it holds after the last request of the window.
         """
         if self._split.window_us is None:
             raise ConfigError("windows were not asked for", hint='replay with window="5m"')
-        return windows(self.splittable, self.tier_names, self._split.window_us)
+        held = frame(self._core.occupancy())
+        return windows(
+            self.splittable.with_columns(held.get_columns()), self.tier_names, self._split.window_us
+        )
 
     @cached_property
     def groups(self) -> pl.DataFrame:
@@ -348,7 +359,8 @@ class ReplayResult:
     def summary(self) -> dict[str, Any]:
         """The tiers together.
 
-        ``engine`` (what computed the replay: ``stack``, ``blocks``, ``future`` or ``sequences``),
+        ``engine`` (what computed the replay: ``stack``, ``blocks``, ``future``, ``sequences`` or ``profile``,
+        then with the resolved ``profile`` and its ``block_tokens``),
         ``requests``, ``input_tokens``, ``hit_tokens``, ``computed_tokens``, ``same_session_hit_tokens`` and
         ``other_session_hit_tokens`` (see :attr:`groups`), and every ratio by name.
         """
@@ -361,6 +373,8 @@ class ReplayResult:
             "hit_tokens": hit_tokens,
             "computed_tokens": input_tokens - hit_tokens,
         }
+        if self._profile is not None:
+            facts |= {"profile": self._profile, "block_tokens": self._scale.block_tokens}
         if SESSION in self._trace.requests().columns:
             facts |= {name: _sum(self.splittable[name]) for name in SESSION_COLUMNS}
         return facts | dict(zip(self.ratios["name"], self.ratios["value"], strict=True))

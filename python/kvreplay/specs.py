@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from kvreplay.errors import ConfigError
 
 _PAIRS = {"(": ")", "[": "]"}
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?:,\d{3})*\s*tokens)")
 
 
 def split_outside(text: str, separator: str) -> list[str]:
@@ -85,7 +88,8 @@ def tier_spec(text: str) -> dict[str, str]:
     >>> tier_spec("cpu=512GiB,policy=arc,admission=min_count(2)")
     {'name': 'cpu', 'capacity': '512GiB', 'policy': 'arc', 'admission': 'min_count(2)'}
     """
-    first, *rest = split_outside(text, ",")
+    # A size as an engine prints it, "21,520 tokens", has commas of its own.
+    first, *rest = split_outside(_THOUSANDS.sub("", text), ",")
     name, sign, capacity = first.partition("=")
     if not sign or not name.strip() or not capacity.strip():
         raise ConfigError(

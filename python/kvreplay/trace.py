@@ -83,7 +83,8 @@ class Trace:
         """One row per request, in replay order.
 
         ``request`` (0-based position in replay order), ``arrival_us`` (as given, null without times),
-        ``input_tokens``, ``output_tokens``, ``blocks`` (listed blocks), then the trace's group columns.
+        ``input_tokens``, ``output_tokens``, ``blocks`` (listed blocks), ``output_blocks`` (blocks that fill
+        while decoding; only where the trace lists ``output_hash_ids``), then the trace's group columns.
         """
         from kvreplay.frames import frame
 
@@ -100,6 +101,29 @@ class Trace:
         if not 0 <= request < len(self):
             raise IndexError(f"request {request} of {len(self)}")
         return self._core.blocks(request)
+
+    def output_blocks(self, request: int) -> list[int | str]:
+        """Ids of the blocks that fill while a request decodes (``output_hash_ids``), as given.
+
+        They follow the full blocks of the prompt and are no part of :meth:`blocks` or of any total: only
+        engine profiles let them occupy a cache. Empty where the trace lists none.
+
+        Raises
+        ------
+        IndexError
+            When there is no such request.
+
+        Examples
+        --------
+        >>> import kvreplay as kv, polars as pl
+        >>> rows = pl.DataFrame({"input_tokens": [40], "hash_ids": [[1, 2, 3]], "output_hash_ids": [[7, 8]]})
+        >>> trace = kv.read_trace(rows, block_tokens=16)
+        >>> trace.blocks(0), trace.output_blocks(0)
+        ([1, 2, 3], [7, 8])
+        """
+        if not 0 <= request < len(self):
+            raise IndexError(f"request {request} of {len(self)}")
+        return self._core.output_blocks(request)
 
     def scale(self, model: object = None) -> units.Scale:
         """Factors between blocks, tokens and bytes (`model`: see :func:`kvreplay.hit_curve`)."""

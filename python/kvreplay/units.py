@@ -35,6 +35,8 @@ _DURATIONS_US = {
     "d": 86_400_000_000,
 }
 _SIZE = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-z%]*)")
+# As vLLM logs it: "GPU KV cache size: 21,520 tokens".
+_PRINTED = re.compile(r"(?:GPU KV cache size:\s*)?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)\s*tokens")
 _SIZE_HINT = 'write a unit: "5000 blocks", "21520 tokens", "40GiB", "8TB" or "10%"'
 _MAX_BLOCKS = 2**48
 _MAX_BYTES = 2**63 - 1
@@ -78,7 +80,10 @@ def is_whole(value: object, least: int, most: int) -> bool:
 
 
 def _number_and_unit(text: str, *, what: str) -> tuple[Decimal, str]:
-    match = _SIZE.fullmatch(text.strip())
+    text = text.strip()
+    if (printed := _PRINTED.fullmatch(text)) is not None:
+        return Decimal(printed[1].replace(",", "")), "tokens"
+    match = _SIZE.fullmatch(text)
     if match is None:
         raise ConfigError(f"{what} {text!r} is not a size", hint=_SIZE_HINT)
     number, unit = match.groups()
@@ -114,8 +119,8 @@ def capacity_blocks(capacity: str | int, scale: Scale, *, what: str = "capacity"
     Parameters
     ----------
     capacity
-        ``"5000 blocks"``, ``"21520 tokens"``, ``"40GiB"``, ``"40GB"``, ``"10%"`` (of the trace's unique
-        blocks) or an int (blocks).
+        ``"5000 blocks"``, ``"21520 tokens"``, ``"GPU KV cache size: 21,520 tokens"`` (as vLLM logs it),
+        ``"40GiB"``, ``"40GB"``, ``"10%"`` (of the trace's unique blocks) or an int (blocks).
     scale
         The trace's and the model's factors.
     what

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from kvreplay.cli import console, gate, interrupt, options as o
+from kvreplay.cli import console, gate, interrupt, options as o, profiles
 from kvreplay.config import effective
 
 
 @o.reads_traces
 @o.times_hits
+@o.follows_profiles
 def command(
     traces: o.Traces,
     tier: o.Tiers = None,
@@ -45,15 +46,16 @@ def command(
     quiet: o.Quiet = None,
     *,
     worth: dict[str, Any],
+    engine: dict[str, Any],
     reading: dict[str, Any],
 ) -> int:
     """Say what a cache could serve of a trace, and what some tiers would.
 
     Reads and checks the trace, replays it, prints the answer and, with --out, writes the tables behind it.
     """
-    apart = ("traces", "tier", "config", "reading", "worth")
+    apart = ("traces", "tier", "config", "reading", "worth", "engine")
     flags = {key: value for key, value in locals().items() if key not in apart}
-    return _run(traces, flags | worth | reading, o.parse_tiers(tier), config)
+    return _run(traces, flags | worth | engine | reading, o.parse_tiers(tier), config)
 
 
 def _run(traces: list[str], flags: dict[str, object], specs: list[dict[str, str]], config: str | None) -> int:
@@ -66,8 +68,9 @@ def _run(traces: list[str], flags: dict[str, object], specs: list[dict[str, str]
         import kvreplay.report.bundle  # noqa: F401 - loaded before the work: Ctrl-C then ends it cleanly
 
     interrupt.work_begins()
-    tiers = o.make_tiers(settings.tiers)
     values = {key: setting.value for key, setting in settings.options.items()}
+    choice = profiles.choose(values, o.make_tiers(settings.tiers))
+    profiles.tell_taken(choice, quiet=settings["quiet"])
     worth = o.worth_of(values)
     gates = [gate.parse(text) for text in settings["fail_if"]]
     if settings["out"] is not None:
@@ -76,7 +79,8 @@ def _run(traces: list[str], flags: dict[str, object], specs: list[dict[str, str]
     trace = o.read(traces, values, progress)
     report = analyze(
         trace,
-        tiers,
+        choice.tiers,
+        **choice.arguments,
         **worth,
         warmup=settings["warmup"],
         last_token=settings["last_token"],

@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-_REGISTRIES = ["formats", "writers", "generators", "policies", "admissions", "fill-rules", "quality-codes"]
+_REGISTRIES = [
+    "formats",
+    "writers",
+    "generators",
+    "policies",
+    "admissions",
+    "fill-rules",
+    "profiles",
+    "quality-codes",
+]
 _CATALOGUES = ["models", "hardware", "links", "prices"]
 NAMES = [*_REGISTRIES, *_CATALOGUES, "tables"]
 

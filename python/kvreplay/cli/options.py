@@ -160,6 +160,30 @@ GroupBy = Annotated[
 Window = Annotated[
     str | None, typer.Option(help='Split the hits by windows of time ("5m").', metavar="DURATION")
 ]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        help="Replay by the rules of an engine's release: vllm@0.33; see kvreplay list profiles.",
+        metavar="NAME@VERSION",
+    ),
+]
+ProfileOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--profile-option",
+        help="An option of the profile: block_size=32; see kvreplay profile show. Repeatable.",
+        metavar="KEY=VALUE",
+    ),
+]
+FromVllm = Annotated[
+    str | None,
+    typer.Option(
+        "--from-vllm",
+        help='Take tiers and options from a vLLM command ("vllm serve ..."), a kv-transfer-config JSON or '
+        "a file of either; --tier adds to them.",
+        metavar="TEXT",
+    ),
+]
 LastToken = Annotated[
     bool | None, typer.Option("--last-token", help="A hit never covers the last input token.")
 ]
@@ -201,6 +225,10 @@ WORTH: dict[str, Any] = {
 }
 
 
+# Every command that replays one set of tiers by a profile has these, by `follows_profiles`.
+PROFILE: dict[str, Any] = {"profile": Profile, "profile_option": ProfileOptions, "from_vllm": FromVllm}
+
+
 def reads_traces(command: Callable[..., R]) -> Callable[..., R]:
     """Give a command the options of reading; it gets their values as a dict in its argument ``reading``."""
     return _with_options(command, "reading", READING)
@@ -209,6 +237,11 @@ def reads_traces(command: Callable[..., R]) -> Callable[..., R]:
 def times_hits(command: Callable[..., R]) -> Callable[..., R]:
     """Give a command the options of times; it gets their values as a dict in its argument ``worth``."""
     return _with_options(command, "worth", WORTH)
+
+
+def follows_profiles(command: Callable[..., R]) -> Callable[..., R]:
+    """Give a command the options of engine profiles, as a dict in its argument ``engine``."""
+    return _with_options(command, "engine", PROFILE)
 
 
 def _with_options(command: Callable[..., R], argument: str, group: Mapping[str, Any]) -> Callable[..., R]:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kvreplay import display
-from kvreplay.cli import console, interrupt, options as o
+from kvreplay.cli import console, interrupt, options as o, profiles
 
 if TYPE_CHECKING:
+    from kvreplay.calls import ProgressHook
     from kvreplay.results import ReplayResult
     from kvreplay.trace import Trace
 
@@ -18,6 +19,7 @@ SCHEMA = "replay/1"
 
 @o.reads_traces
 @o.times_hits
+@o.follows_profiles
 def command(
     traces: o.Traces,
     tier: o.Tiers = None,
@@ -50,20 +52,23 @@ def command(
     quiet: o.Quiet = None,
     *,
     worth: dict[str, Any],
+    engine: dict[str, Any],
     reading: dict[str, Any],
 ) -> None:
     """Replay a trace through tiers and print their counters."""
-    given = dict(locals())
+    given = dict(locals()) | engine
     from kvreplay.replaying import replay
 
     interrupt.work_begins()
-    tiers = o.make_tiers(o.parse_tiers(tier))
+    choice = profiles.choose(engine, o.make_tiers(o.parse_tiers(tier)))
+    profiles.tell_taken(choice, quiet=bool(quiet))
     arguments = o.worth_of(worth)
     progress = console.progress(quiet=bool(quiet))
     trace = o.read(traces, reading, progress)
     result = replay(
         trace,
-        tiers,
+        choice.tiers,
+        **choice.arguments,
         mode=mode,
         unit=unit,
         **arguments,
@@ -76,6 +81,7 @@ def command(
         window=window,
         progress=progress,
     )
+    bounds = _bounds(trace, choice, arguments["model"], progress)
     compared = _compared(result, trace, policy, given)
     for target, kind in ((requests_out, "requests"), (events_out, "events")):
         if target is not None:
@@ -90,12 +96,26 @@ def command(
         "windows": result.windows.to_dicts() if window is not None else [],
         "groups": result.groups.to_dicts() if group_by else [],
         "summary": result.summary,
+        "output_bounds": bounds,
         "warnings": result.warnings,
     }
     if json:
         console.put_json(document)
     else:
         console.put(_text(document, console.width()))
+
+
+def _bounds(
+    trace: Trace, choice: profiles.ProfileChoice, model: object, progress: ProgressHook | None
+) -> list[dict[str, Any]]:
+    """Hits with private and with listed output blocks, where a profile did not settle it."""
+    if choice.profile is None or "outputs" in choice.options:
+        return []
+    from kvreplay.engines import output_bounds
+
+    return output_bounds(
+        trace, choice.tiers, profile=choice.profile, options=choice.options, model=model, progress=progress
+    )
 
 
 def _compared(
@@ -121,7 +141,16 @@ def _write(result: ReplayResult, trace: Trace, kind: str, target: str, given: di
     from kvreplay.tables import files
 
     frame = result.requests if kind == "requests" else result.events
-    keys = ("tier", "mode", "unit", "last_token", "full_blocks_only")
+    keys = (
+        "tier",
+        "profile",
+        "profile_option",
+        "from_vllm",
+        "mode",
+        "unit",
+        "last_token",
+        "full_blocks_only",
+    )
     plan = result.plan
     spec = {"command": "replay", "assumptions": None if plan is None else plan.assumptions}
     spec |= {key: given[key] for key in keys}
@@ -144,6 +173,13 @@ def _text(document: dict[str, Any], width: int) -> str:
         [name, _value(name, value)] for name, value in document["summary"].items()
     ]
     parts.append(section("Together", rows, width))
+    if document["output_bounds"]:
+        rows = [["decoded blocks", "hit tokens", "serves"]]
+        rows += [
+            [row["outputs"], display.tokens(row["hit_tokens"]), display.percent(row["token_hit_ratio"])]
+            for row in document["output_bounds"]
+        ]
+        parts.append(section("Bounds: private (lower), listed (upper)", rows, width))
     if document["policies"]:
         parts.append(section("One cache by policy", policy_rows(document["policies"]), width))
     for name, title in (("groups", "By group"), ("windows", "By window of time")):

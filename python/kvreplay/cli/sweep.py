@@ -9,6 +9,7 @@ import typer
 from kvreplay import display
 from kvreplay.cli import console, interrupt, options as o
 from kvreplay.errors import ConfigError
+from kvreplay.specs import key_values
 from kvreplay.units import kv_bytes_per_token
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ def command(
     unit: Annotated[
         list[str] | None, typer.Option(help="block or request. Repeatable. [default: block]", metavar="UNIT")
     ] = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(help="An engine profile of the grid. Repeatable.", metavar="NAME@VERSION"),
+    ] = None,
+    profile_option: o.ProfileOptions = None,
     last_token: o.LastToken = None,
     full_blocks_only: o.FullBlocksOnly = None,
     store: Annotated[
@@ -86,6 +92,9 @@ def command(
         "last_token": bool(last_token),
         "full_blocks_only": bool(full_blocks_only),
     }
+    if profile:
+        options = key_values(profile_option or [], what="--profile-option")
+        grid |= {"profile": profile, "profile_options": options}
     if out is not None:
         check_target(out, overwrite=bool(overwrite), directory=False)
     progress = console.progress(quiet=bool(quiet))
@@ -104,7 +113,18 @@ def _write(frame: pl.DataFrame, trace: Trace, given: dict[str, Any], out: str) -
     from kvreplay.atomic import new_file
     from kvreplay.tables import files
 
-    keys = ("policy", "capacity", "admission", "tier", "mode", "unit", "kv_bytes_per_token", "last_token")
+    keys = (
+        "policy",
+        "capacity",
+        "admission",
+        "tier",
+        "profile",
+        "profile_option",
+        "mode",
+        "unit",
+        "kv_bytes_per_token",
+        "last_token",
+    )
     spec = {"command": "sweep"} | {key: given[key] for key in (*keys, "full_blocks_only")}
     spec |= {key: given["worth"][key] for key in ("model", "kv_dtype", "tp", "hardware")}
     with new_file(out, overwrite=bool(given["overwrite"])) as beside:
@@ -119,7 +139,9 @@ def _text(frame: pl.DataFrame, trace: Trace, width: int) -> str:
     for _, point in frame.group_by("point", maintain_order=True):
         first = point.row(0, named=True)
         rules = [
-            first[key] for key, default in (("mode", "prefix"), ("unit", "block")) if first[key] != default
+            first[key]
+            for key, default in (("profile", None), ("mode", "prefix"), ("unit", "block"))
+            if first[key] != default
         ]
         rows.append(
             [

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kvreplay import _core, memory
+from kvreplay.engines import profiled
 from kvreplay.errors import ConfigError
 from kvreplay.points import curve_rows, log_spaced
 from kvreplay.replaying import plan_of, resolve_tiers
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from kvreplay import units
     from kvreplay.calls import ProgressHook
     from kvreplay.cost import CostModel, Hardware
     from kvreplay.replaying import Tier
@@ -159,6 +161,8 @@ def analyze(
     trace: Trace,
     tiers: Sequence[Tier] | None = None,
     *,
+    profile: str | None = None,
+    profile_options: Mapping[str, object] | None = None,
     model: object = None,
     hardware: str | Hardware | None = None,
     cost: CostModel | None = None,
@@ -181,6 +185,9 @@ def analyze(
         The trace.
     tiers
         The tiers, fastest first; without any the report holds ceiling, curve and reuse only.
+    profile, profile_options
+        An engine whose rules the tiers follow (:func:`kvreplay.replay`); the ceiling, the curve and the
+        bounds stay those of the trace.
     model, hardware, cost, prices
         As in :func:`kvreplay.replay`. With a model and a GPU (or a cost model) the report says what the hits
         are worth: tables ``hit_quality``, ``scenarios``, ``hits_by_length`` and ``demand``.
@@ -230,9 +237,13 @@ def analyze(
     Split.of(trace, group_by=group_by, window=window)  # what is wrong is said before any work is done
     if tiers:
         plan_of(tiers, **worth)
-        resolve_tiers(tiers, scale)
+        resolve_tiers(tiers, _tier_scale(trace, scale, profile, profile_options))
     else:
         make_plan({}, **worth)  # names are checked even where there is nothing to time
+    if not tiers and profile is not None:
+        raise ConfigError(
+            f"the profile {profile} has no tier to replay", hint='give one: --tier "gpu=21520 tokens"'
+        )
     if not tiers and (policies or admissions or group_by or window is not None):
         raise ConfigError(
             "policies, filters, groups and windows are compared at tiers, and there is none",
@@ -257,6 +268,8 @@ def analyze(
             "full_blocks_only": full_blocks_only,
             "group_by": group_by,
             "window": window,
+            "profile": profile,
+            "profile_options": dict(profile_options) if profile_options else None,
         },
         worth=worth,
         compare=list(policies or []),
@@ -264,3 +277,12 @@ def analyze(
         progress=progress,
     )
     return Report(study, per_request=per_request)
+
+
+def _tier_scale(
+    trace: Trace, scale: units.Scale, profile: str | None, options: Mapping[str, object] | None
+) -> units.Scale:
+    """What a block of the tiers is: the trace's, or the profile's."""
+    if profile is None:
+        return scale
+    return profiled(trace, profile, options).scale(scale.kv_bytes_per_token)

@@ -97,7 +97,7 @@ def _lost(study: Study) -> dict[str, Any] | None:
         return None
     together = sum(study.tier_capacities)
     reusable = int(study.ceiling_ratios.filter(name="block_hit_ratio")["numerator"][0])
-    hit = int(study.result.tiers["hit_blocks"].sum())
+    hit = study.hit_blocks
     best = int(study.opt.filter(capacity_blocks=together)["hit_blocks"][0])
     if reusable == 0:
         return None
@@ -204,4 +204,6 @@ def _definition(study: Study) -> dict[str, Any]:
     )
     if rules:
         text += f" Rules in force: {', '.join(rules)}."
+    if study.result is not None and "profile" in study.result.summary:
+        text += f" The tiers follow the engine's own rules: {study.result.summary['profile']}."
     return _line("definition", text, ratio="token_hit_ratio", replicas=1, rules=rules)

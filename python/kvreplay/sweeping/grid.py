@@ -6,17 +6,19 @@ from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from kvreplay.engines import check_model, check_tiers, option_texts
 from kvreplay.errors import ConfigError, unknown
-from kvreplay.replaying import Tier, check_rules, resolve_tiers
+from kvreplay.replaying import Tier, check_generic, check_rules, resolve_tiers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from kvreplay import units
+    from kvreplay.engines import Profiled
 
 Grid = "Mapping[str, Any] | Sequence[Tier | Sequence[Tier] | Mapping[str, Any]]"
 TIER_KEYS = [f.name for f in fields(Tier) if f.name not in ("name", "_")]
-RULE_KEYS = ["mode", "unit", "last_token", "full_blocks_only"]
+RULE_KEYS = ["mode", "unit", "last_token", "full_blocks_only", "profile", "profile_options"]
 SINGLE_NAME = "cache"
 MAX_POINTS = 100_000
 
@@ -30,24 +32,53 @@ class Point:
     unit: str = "block"
     last_token: bool = False
     full_blocks_only: bool = False
+    profile: str | None = None
+    profile_options: dict[str, object] | None = None
 
     @property
     def rules(self) -> dict[str, Any]:
         """The rules as arguments of :func:`kvreplay.replay`."""
         return {key: getattr(self, key) for key in RULE_KEYS}
 
-    def resolved(self, scale: units.Scale) -> dict[str, Any]:
+    def resolved(
+        self, scale: units.Scale, profiled: Callable[[str, list[tuple[str, str]]], Profiled], model: object
+    ) -> dict[str, Any]:
         """The point as plain values, capacities in blocks: equal points have equal values.
+
+        Parameters
+        ----------
+        scale
+            Factors of the trace's blocks.
+        profiled
+            The trace in the blocks of a profile with these options.
+        model
+            As in :func:`kvreplay.replay`.
 
         Raises
         ------
         ConfigError
             As :func:`kvreplay.replay` for these tiers.
         """
+        check_rules(self.mode, self.unit)
+        rules = self.rules | {"profile_options": option_texts(self.profile_options)}
+        if self.profile is not None:
+            check_generic(
+                self.profile,
+                mode=self.mode,
+                unit=self.unit,
+                last_token=self.last_token,
+                full_blocks_only=self.full_blocks_only,
+            )
+            engine = profiled(self.profile, rules["profile_options"])
+            check_tiers(engine.name, self.tiers)
+            check_model(engine.name, model)
+            scale = engine.scale(model)
+            rules["profile"] = engine.name
+        elif self.profile_options:
+            raise ConfigError("profile_options without a profile", hint='give "profile": "vllm@0.33" too')
         tiers = resolve_tiers(self.tiers, scale)
         tiers[0] |= {"fill": "write_through", "touch": "path"}  # without meaning for the first tier
-        check_rules(self.mode, self.unit)
-        return {"tiers": tiers, **self.rules}
+        return {"tiers": tiers, "block_tokens": scale.block_tokens, **rules}
 
 
 def expand(grid: Any) -> list[Point]:
@@ -59,7 +90,8 @@ def expand(grid: Any) -> list[Point]:
         A dict of lists, of which every combination is a point (the last key runs fastest), or a list of
         points. Keys of the dict: those of :class:`kvreplay.Tier` for one tier (``capacity``, ``policy``,
         ``admission``, ...), or ``tiers`` (a list of tier lists) with ``NAME.KEY`` for a key of the tier NAME;
-        and ``mode``, ``unit``, ``last_token``, ``full_blocks_only``. A single value stands for a list of one.
+        and ``mode``, ``unit``, ``last_token``, ``full_blocks_only``, ``profile``,
+        ``profile_options`` (a dict). A single value stands for a list of one.
         A point of a list is a tier, a list of tiers, or a dict of single values.
 
     Raises

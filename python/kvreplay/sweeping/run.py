@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from kvreplay import _core, memory
+from kvreplay.engines import Profiled, profiled
 from kvreplay.errors import ConfigError
 from kvreplay.points import ratio
 from kvreplay.sweeping import grid as grids, work
@@ -32,6 +34,7 @@ SWEEP_SCHEMA: dict[str, Any] = {
     "tiers": pl.String,
     "mode": pl.String,
     "unit": pl.String,
+    "profile": pl.String,
     "engine": pl.String,
     "tier": pl.String,
     "policy": pl.String,
@@ -96,8 +99,8 @@ def sweep(
     grid
         A dict of lists, of which every combination is a point: ``{"capacity": ["1%", "10%"], "policy":
         ["lru", "arc"]}``. Keys are those of :class:`kvreplay.Tier`, and ``mode``, ``unit``, ``last_token``,
-        ``full_blocks_only``. With ``tiers`` (a list of tier lists), ``NAME.KEY`` varies one tier. Or a list
-        of points: tiers, lists of tiers, or dicts.
+        ``full_blocks_only``, ``profile``, ``profile_options``. With ``tiers`` (a list of tier lists),
+        ``NAME.KEY`` varies one tier. Or a list of points: tiers, lists of tiers, or dicts.
     executor
         Any ``concurrent.futures`` executor; by default threads (``KVREPLAY_THREADS``, else the processors).
     store
@@ -138,10 +141,11 @@ def sweep(
     model = resolve_model(model)
     worth = {"model": model, "hardware": hardware, "cost": cost}
     scale = trace.scale(model)
+    profiles = _Profiles(trace)
     every = grids.expand(grid)
     plans_of_points = [plan_of_point(trace, point.tiers, point.mode, worth) for point in every]
     specs = [
-        point.resolved(scale) | ({} if plan is None else {"worth": plan.assumptions})
+        point.resolved(scale, profiles, model) | ({} if plan is None else {"worth": plan.assumptions})
         for point, plan in zip(every, plans_of_points, strict=True)
     ]
     trace_sha256 = trace.core.sha256
@@ -179,6 +183,20 @@ def _check_memory(trace: Trace, specs: dict[str, dict[str, Any]], executor: Exec
     workers = threads() if executor is None else 1
     tiers = max((len(spec["tiers"]) for spec in specs.values()), default=0)
     memory.check_replays(trace.core.unique_blocks(), tiers=tiers, workers=min(workers, len(specs)))
+
+
+class _Profiles:
+    """The trace in the blocks of profiles, each made once; only their sizes are kept."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._known: dict[tuple[str, tuple[tuple[str, str], ...]], Profiled] = {}
+
+    def __call__(self, profile: str, options: list[tuple[str, str]]) -> Profiled:
+        key = (profile, tuple(options))
+        if key not in self._known:
+            self._known[key] = profiled(self._trace, profile, dict(options))
+        return self._known[key]
 
 
 class _Done:
@@ -242,27 +260,30 @@ class _Done:
             "tiers": text_of(spec),
             "mode": spec["mode"],
             "unit": spec["unit"],
+            "profile": spec["profile"],
             "engine": result["engine"],
             "all_hit_blocks": hit_blocks,
             "all_hit_tokens": hit_tokens,
             "token_hit_ratio": ratio(hit_tokens, self._input_tokens),
         }
         rows = []
+        scale = replace(self._scale, block_tokens=spec["block_tokens"])
         links = spec.get("worth", {}).get("link_names", {})
         for tier, counters in zip(spec["tiers"], result["tiers"], strict=True):
             values = {**point_values, **tier, **counters, "tier": tier["name"]}
             values["link"] = links.get(tier["name"])
             values |= {
-                "capacity_tokens": self._scale.tokens(values["capacity_blocks"]),
-                "capacity_bytes": self._scale.bytes(values["capacity_blocks"]),
-                "written_bytes": self._bytes(counters.get("inserted_blocks")),
-                "read_bytes": self._bytes(counters.get("read_blocks")),
+                "capacity_tokens": scale.tokens(values["capacity_blocks"]),
+                "capacity_bytes": scale.bytes(values["capacity_blocks"]),
+                "written_bytes": _bytes(scale, counters.get("inserted_blocks")),
+                "read_bytes": _bytes(scale, counters.get("read_blocks")),
             }
             rows.append({name: values.get(name) for name in SWEEP_SCHEMA})
         return rows
 
-    def _bytes(self, blocks: int | None) -> int | None:
-        return None if blocks is None else self._scale.bytes(blocks)
+
+def _bytes(scale: units.Scale, blocks: int | None) -> int | None:
+    return None if blocks is None else scale.bytes(blocks)
 
 
 def text_of(spec: dict[str, Any]) -> str:

@@ -86,7 +86,7 @@ def tasks_of(specs: dict[str, dict[str, Any]], plans: Mapping[str, Plan | None] 
 
 def _kind(spec: dict[str, Any]) -> str:
     """Which pass a point can share; one tier without filter in plain prefix mode."""
-    plain = spec["mode"] == "prefix" and spec["unit"] == "block"
+    plain = spec["profile"] is None and spec["mode"] == "prefix" and spec["unit"] == "block"
     plain = plain and not spec["last_token"] and not spec["full_blocks_only"]
     tier = spec["tiers"][0]
     if plain and len(spec["tiers"]) == 1 and tier["admission"] == "always" and tier["chunk_blocks"] == 1:
@@ -128,7 +128,8 @@ def run(trace: Trace, task: Task, progress: _core.Progress | None = None) -> lis
         results = [
             _replay(trace.core, spec, progress, per_request=task.plan is not None) for spec in task.specs
         ]
-        return [_timed(trace, core, task.plan) for core in results]
+        sizes = [spec["block_tokens"] for spec in task.specs]
+        return [_timed(core, task.plan, size) for core, size in zip(results, sizes, strict=True)]
 
 
 def _opt(trace: Trace, task: Task, progress: _core.Progress | None) -> list[dict[str, Any]]:
@@ -153,6 +154,11 @@ def _opt(trace: Trace, task: Task, progress: _core.Progress | None) -> list[dict
 def _replay(
     core: _core.Trace, spec: dict[str, Any], progress: _core.Progress | None, *, per_request: bool
 ) -> _core.Replay:
+    if spec["profile"] is not None:
+        engine = _core.profile_trace(core, spec["profile"], spec["profile_options"])
+        return _core.replay_profile(
+            engine, spec["tiers"], per_request=per_request, events=False, progress=progress
+        )
     return _core.replay(
         core,
         spec["tiers"],
@@ -166,11 +172,11 @@ def _replay(
     )
 
 
-def _timed(trace: Trace, core: _core.Replay, plan: Plan | None) -> dict[str, Any]:
+def _timed(core: _core.Replay, plan: Plan | None, block_tokens: int) -> dict[str, Any]:
     """The result of a point from its replay, with times where it has a plan."""
     rows = _rows(core.tiers())
     if plan is not None:
-        times = times_of(core, plan, block_tokens=trace.info["block_tokens"])
+        times = times_of(core, plan, block_tokens=block_tokens)
         rows = [row | {name: times[name][at] for name in times} for at, row in enumerate(rows)]
     return {"engine": core.engine, "tiers": rows}
 

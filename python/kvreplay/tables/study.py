@@ -179,8 +179,22 @@ class Study:
 
     @cached_property
     def tier_capacities(self) -> list[int]:
-        """Blocks of each tier, fastest first."""
-        return [] if self.result is None else self.result.tiers["capacity_blocks"].to_list()
+        """Blocks of each tier, fastest first, in blocks of the trace (an engine's are of its own size)."""
+        if self.result is None:
+            return []
+        if self.result.block_tokens == self.scale.block_tokens:
+            return self.result.tiers["capacity_blocks"].to_list()
+        tokens = self.result.tiers["capacity_tokens"].to_list()
+        return [max(1, one // self.scale.block_tokens) for one in tokens]
+
+    @property
+    def hit_blocks(self) -> int:
+        """Blocks all tiers served, in blocks of the trace; 0 without tiers."""
+        if self.result is None:
+            return 0
+        if self.result.block_tokens == self.scale.block_tokens:
+            return int(self.result.tiers["hit_blocks"].sum())
+        return int(self.result.tiers["hit_tokens"].sum()) // self.scale.block_tokens
 
     @cached_property
     def growth(self) -> pl.DataFrame:

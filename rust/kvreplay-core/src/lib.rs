@@ -4,6 +4,7 @@
 //! What every number means is written in the project's documentation ("What the numbers mean").
 
 pub mod admission;
+pub mod engine;
 pub mod error;
 pub mod hierarchy;
 pub mod ingest;

@@ -6,6 +6,7 @@ mod errors;
 mod generate;
 mod native;
 mod plain;
+mod profile;
 mod read;
 mod registries;
 mod replay;
@@ -27,6 +28,10 @@ mod _core {
     use super::arrow_in::read_arrow;
     #[pymodule_export]
     use super::generate::{Lengths, generate};
+    #[pymodule_export]
+    use super::profile::{
+        EngineTrace, profile_options, profile_rules, profile_trace, profiles, replay_profile,
+    };
     #[pymodule_export]
     use super::read::{formats, read, read_lengths, write_rows, writers};
     #[pymodule_export]

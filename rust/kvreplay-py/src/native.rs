@@ -8,6 +8,9 @@
 //! | `id_start`, `id_blocks` | list of uint64, uint32 | ids of the new blocks, as runs |
 //! | `id_is_text`, `texts` | list of bool, text | only where ids are texts |
 //! | `block_tokens`, `namespace` | uint32 | only where they differ between requests |
+//! | `output_ids` | list of uint64 | ids of the blocks that fill while decoding; only where a trace has any |
+//! | `output_is_text`, `output_texts` | list of bool, text | only where output ids are texts: those ids in order |
+//! | `output_namespace` | uint32 | only where output ids lie in several namespaces |
 //! | `group.NAME` | text | the group columns |
 
 use crate::arrow::{Strings, Table, field, internal, reader};
@@ -19,8 +22,8 @@ use arrow_array::{Array, ArrayRef, Int64Array, LargeStringArray, ListArray, Reco
 use arrow_schema::{DataType, Field, Schema};
 use kvreplay_core::Error;
 use kvreplay_core::trace::{
-    CODES, Column, Finding, NO_LENGTH, NativeHeader, NativeReader, NativeRows, NativeWriter, Origin, Quality,
-    Tail, Trace as CoreTrace,
+    CODES, Column, Finding, Id, NO_LENGTH, NativeHeader, NativeReader, NativeRows, NativeWriter, Origin,
+    OutputIds, Quality, Tail, Trace as CoreTrace,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -90,6 +93,9 @@ fn batch(trace: &CoreTrace, rows: NativeRows) -> PyResult<RecordBatch> {
         }
         columns.add_list("texts", texts.finish());
     }
+    if trace.requests.outputs.is_some() {
+        outputs(&rows.outputs.unwrap_or_default(), trace, rows.input_tokens.len(), &mut columns);
+    }
     for (name, values, present) in [
         ("block_tokens", rows.block_tokens, !trace.requests.block_tokens.is_empty()),
         ("namespace", rows.namespace, trace.forest.has_namespaces()),
@@ -105,6 +111,35 @@ fn batch(trace: &CoreTrace, rows: NativeRows) -> PyResult<RecordBatch> {
         columns.add(Field::new(format!("{GROUP}{}", column.name), DataType::LargeUtf8, true), texts);
     }
     columns.finish()
+}
+
+/// The columns of output ids. All batches have those that any request needs.
+fn outputs(part: &OutputIds, trace: &CoreTrace, rows: usize, columns: &mut Columns) {
+    let whole = trace.requests.outputs.as_ref();
+    let mut ids = ListBuilder::new(UInt64Builder::new());
+    let mut is_text = ListBuilder::new(BooleanBuilder::new());
+    let mut texts = ListBuilder::new(StringBuilder::new());
+    for row in 0..rows {
+        for id in part.of(row) {
+            ids.values().append_value(if let Id::Number(number) = id { number } else { 0 });
+            is_text.values().append_value(matches!(id, Id::Text(_)));
+            if let Id::Text(text) = id {
+                texts.values().append_value(text);
+            }
+        }
+        ids.append(true);
+        is_text.append(true);
+        texts.append(true);
+    }
+    columns.add_list("output_ids", ids.finish());
+    if whole.is_some_and(OutputIds::has_texts) {
+        columns.add_list("output_is_text", is_text.finish());
+        columns.add_list("output_texts", texts.finish());
+    }
+    if whole.is_some_and(OutputIds::has_namespaces) {
+        let namespaces = UInt32Array::from_iter_values((0..rows).map(|row| part.namespace(row)));
+        columns.add(field("output_namespace", DataType::UInt32), namespaces);
+    }
 }
 
 /// Columns of a record batch while they are made.
@@ -205,6 +240,7 @@ fn rows_of(batch: &RecordBatch) -> kvreplay_core::Result<NativeRows> {
             }
         }
     }
+    rows.outputs = outputs_of(batch)?;
     for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
         if let Some(name) = field.name().strip_prefix(GROUP) {
             let strings = Strings::of(array.as_ref()).ok_or_else(bad_header)?;
@@ -214,6 +250,39 @@ fn rows_of(batch: &RecordBatch) -> kvreplay_core::Result<NativeRows> {
         }
     }
     Ok(rows)
+}
+
+fn outputs_of(batch: &RecordBatch) -> kvreplay_core::Result<Option<OutputIds>> {
+    let Some(ids) = list(batch, "output_ids")? else { return Ok(None) };
+    let namespaces = u32s(batch, "output_namespace")?.unwrap_or_default();
+    let (is_text, texts) = (list(batch, "output_is_text")?, list(batch, "output_texts")?);
+    let mut out = OutputIds::default();
+    for row in 0..batch.num_rows() {
+        let numbers = ids.value(row);
+        let numbers = numbers.as_primitive_opt::<UInt64Type>().ok_or_else(bad_header)?;
+        let flags = is_text.map(|list| list.value(row));
+        let flags =
+            flags.as_deref().map(|array| array.as_boolean_opt().ok_or_else(bad_header)).transpose()?;
+        let texts = texts.map(|list| list.value(row));
+        let texts_len = texts.as_ref().map_or(0, Array::len);
+        let texts = texts.as_deref().map(|a| Strings::of(a).ok_or_else(bad_header)).transpose()?;
+        if flags.is_some_and(|flags| flags.len() != numbers.len()) {
+            return Err(bad_header());
+        }
+        let mut next = 0;
+        let mut listed = Vec::with_capacity(numbers.len());
+        for (at, &number) in numbers.values().iter().enumerate() {
+            if flags.is_none_or(|flags| !flags.value(at)) {
+                listed.push(Id::Number(number));
+                continue;
+            }
+            let text = texts.as_ref().filter(|_| next < texts_len).and_then(|texts| texts.get(next));
+            listed.push(Id::Text(text.ok_or_else(bad_header)?));
+            next += 1;
+        }
+        out.push(namespaces.get(row).copied().unwrap_or(0), listed)?;
+    }
+    Ok(Some(out))
 }
 
 fn ints(batch: &RecordBatch, name: &str) -> kvreplay_core::Result<Option<Vec<i64>>> {

@@ -8,6 +8,7 @@
 //! | `hash_id_scope`, `trace_id` | text | only where ids are local to something that is no column |
 //! | the group columns | text | under our names |
 //! | `hash_ids` | list of uint64 | ids of the blocks, root first; texts where any id of the trace is one |
+//! | `output_hash_ids` | likewise | ids of the blocks that fill while decoding; only where a request has any |
 
 use crate::arrow::{Table, field};
 use crate::native::Columns;
@@ -15,7 +16,7 @@ use arrow_array::builder::{ListBuilder, StringBuilder, UInt64Builder};
 use arrow_array::{Int64Array, LargeStringArray, ListArray};
 use arrow_schema::{DataType, Field};
 use kvreplay_core::ingest::{keeps_column, names_namespaces};
-use kvreplay_core::trace::{Id, NO_LENGTH, Trace as CoreTrace};
+use kvreplay_core::trace::{Id, NO_LENGTH, Node, Trace as CoreTrace};
 use pyo3::prelude::*;
 
 /// A batch ends when it has this many ids, or rows.
@@ -66,20 +67,32 @@ pub(crate) fn rows(trace: &CoreTrace, begin: usize) -> PyResult<(Table, usize)> 
         }
     }
     columns.add_list("hash_ids", paths(trace, begin, end));
+    if let Some(outputs) = &requests.outputs {
+        let lists = (begin..end).map(|request| outputs.of(request));
+        columns.add_list("output_hash_ids", id_lists(lists, outputs.has_texts()));
+    }
     let batch = columns.finish()?;
     Ok((Table::new(batch.schema(), vec![batch]), end))
 }
 
 fn paths(trace: &CoreTrace, begin: usize, end: usize) -> ListArray {
     let (forest, ids) = (&trace.forest, &trace.ids);
+    let path = |&node: &Node| {
+        let mut path = Vec::new();
+        forest.path(node, &mut path);
+        path.into_iter().map(|block| ids.get(block))
+    };
+    id_lists(trace.requests.node[begin..end].iter().map(path), ids.has_texts())
+}
+
+/// Lists of numbers, or of texts where any id is one.
+fn id_lists<'a>(lists: impl Iterator<Item = impl Iterator<Item = Id<'a>>>, texts: bool) -> ListArray {
     let element = |kind: DataType| Field::new("element", kind, false);
-    let mut path = Vec::new();
-    if ids.has_texts() {
+    if texts {
         let mut out = ListBuilder::new(StringBuilder::new()).with_field(element(DataType::Utf8));
-        for &node in &trace.requests.node[begin..end] {
-            forest.path(node, &mut path);
-            for &block in &path {
-                match ids.get(block) {
+        for list in lists {
+            for id in list {
+                match id {
                     Id::Number(number) => out.values().append_value(number.to_string()),
                     Id::Text(text) => out.values().append_value(text),
                 }
@@ -89,10 +102,11 @@ fn paths(trace: &CoreTrace, begin: usize, end: usize) -> ListArray {
         return out.finish();
     }
     let mut out = ListBuilder::new(UInt64Builder::new()).with_field(element(DataType::UInt64));
-    for &node in &trace.requests.node[begin..end] {
-        forest.path(node, &mut path);
-        for &block in &*path {
-            out.values().append_value(ids.number(block));
+    for list in lists {
+        for id in list {
+            if let Id::Number(number) = id {
+                out.values().append_value(number);
+            }
         }
         out.append(true);
     }

@@ -7,7 +7,7 @@ use crate::trace::{Trace, ids};
 use kvreplay_core::hierarchy::{Events, FILLS, TOUCHES, TierSpec};
 use kvreplay_core::policy::Closure;
 use kvreplay_core::replay::{
-    Engine, Mode, ReplayResult, ReplaySpec, TierResult, Unit, curve_points, lru_each, replay_auto,
+    Mode, ReplayResult, ReplaySpec, TierResult, Unit, curve_points, lru_each, replay_auto,
 };
 use kvreplay_core::stack::{self, points_table, ratios_table};
 use kvreplay_core::trace::Trace as CoreTrace;
@@ -32,7 +32,7 @@ pub(crate) struct TierArg {
 }
 
 impl TierArg {
-    fn parse(self) -> Result<TierSpec> {
+    pub(crate) fn parse(self) -> Result<TierSpec> {
         let fills: Vec<_> = FILLS.iter().map(|info| (info.name, info.fill)).collect();
         Ok(TierSpec {
             policy: self.policy,
@@ -57,16 +57,26 @@ fn choose<T: Copy>(what: &str, name: &str, known: &[(&str, T)]) -> Result<T> {
 /// What one replay recorded.
 #[pyclass(frozen, module = "kvreplay._core")]
 pub(crate) struct Replay {
+    /// The trace in the blocks of the counters and hits.
     trace: Arc<CoreTrace>,
-    engine: Engine,
+    /// The trace whose ids name the blocks of events and contents.
+    names: Arc<CoreTrace>,
+    engine: &'static str,
     result: ReplayResult,
+}
+
+impl Replay {
+    /// The result of an engine profile.
+    pub(crate) fn of_profile(trace: Arc<CoreTrace>, names: Arc<CoreTrace>, result: ReplayResult) -> Self {
+        Self { trace, names, engine: "profile", result }
+    }
 }
 
 #[pymethods]
 impl Replay {
     #[getter]
     fn engine(&self) -> &'static str {
-        self.engine.name()
+        self.engine
     }
 
     fn tiers(&self) -> PyResult<Table> {
@@ -77,14 +87,18 @@ impl Replay {
         py.detach(|| self.result.requests_table()).try_into()
     }
 
+    fn occupancy(&self, py: Python<'_>) -> PyResult<Table> {
+        py.detach(|| self.result.occupancy_table()).try_into()
+    }
+
     fn events(&self, py: Python<'_>) -> PyResult<Table> {
-        py.detach(|| self.result.events_table(&self.trace)).try_into()
+        py.detach(|| self.result.events_table(&self.names)).try_into()
     }
 
     fn content<'py>(&self, py: Python<'py>, tier: usize) -> PyResult<Bound<'py, PyList>> {
         let tier =
             self.result.tiers.get(tier).ok_or_else(|| PyIndexError::new_err(format!("no tier {tier}")))?;
-        ids(py, &self.trace, &tier.content)
+        ids(py, &self.names, &tier.content)
     }
 
     fn ratios(&self, py: Python<'_>) -> PyResult<Table> {
@@ -103,7 +117,7 @@ impl Replay {
 
 #[pyfunction]
 #[pyo3(signature = (
-    trace, tiers, *, mode, unit, last_token, full_blocks_only, per_request, events, progress = None
+    trace, tiers, *, mode, unit, last_token, full_blocks_only, per_request, events, occupancy = false, progress = None
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -120,14 +134,16 @@ pub(crate) fn replay(
     full_blocks_only: bool,
     per_request: bool,
     events: bool,
+    occupancy: bool,
     progress: Option<&Progress>,
 ) -> PyResult<Replay> {
     let spec = spec_of(tiers, mode).map_err(|error| to_python(py, error))?;
     let unit = choose("unit", unit, &[("block", Unit::Block), ("request", Unit::Request)]);
     let unit = unit.map_err(|error| to_python(py, error))?;
-    let spec = ReplaySpec { last_token, full_blocks_only, per_request, events, ..spec };
+    let spec = ReplaySpec { last_token, full_blocks_only, per_request, events, occupancy, ..spec };
     let (engine, result) = run(py, progress, |progress| replay_auto(&trace.0, &spec, unit, progress))?;
-    Ok(Replay { trace: Arc::clone(&trace.0), engine, result })
+    let engine = engine.name();
+    Ok(Replay { trace: Arc::clone(&trace.0), names: Arc::clone(&trace.0), engine, result })
 }
 
 fn spec_of(tiers: Vec<TierArg>, mode: &str) -> Result<ReplaySpec> {

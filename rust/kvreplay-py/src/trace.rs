@@ -111,6 +111,16 @@ impl Trace {
         ids(py, trace, &path)
     }
 
+    fn output_blocks<'py>(&self, py: Python<'py>, request: usize) -> PyResult<Bound<'py, PyList>> {
+        let trace = &self.0;
+        if request >= trace.len() {
+            let message = format!("request {request} of a trace of {} requests", trace.len());
+            return Err(PyIndexError::new_err(message));
+        }
+        let outputs = trace.requests.outputs.as_ref();
+        id_list(py, outputs.into_iter().flat_map(|outputs| outputs.of(request)))
+    }
+
     #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands over owned lists")]
     fn select(&self, py: Python<'_>, keep: Vec<u32>) -> PyResult<Self> {
         let rows = self.0.len();
@@ -122,8 +132,9 @@ impl Trace {
         trace.map(Self::from).map_err(|error| to_python(py, error))
     }
 
-    fn anonymize(&self, py: Python<'_>, shift_times: bool) -> Self {
-        py.detach(|| self.0.anonymize(shift_times)).into()
+    fn anonymize(&self, py: Python<'_>, shift_times: bool) -> PyResult<Self> {
+        let trace = py.detach(|| self.0.anonymize(shift_times));
+        trace.map(Self::from).map_err(|error| to_python(py, error))
     }
 
     fn spread_ties(&self, py: Python<'_>) -> Self {
@@ -141,9 +152,13 @@ impl Trace {
 
 /// Ids of blocks as given in the trace: `int` or `str`.
 pub(crate) fn ids<'py>(py: Python<'py>, trace: &CoreTrace, blocks: &[u32]) -> PyResult<Bound<'py, PyList>> {
+    id_list(py, blocks.iter().map(|&block| trace.ids.get(block)))
+}
+
+fn id_list<'py, 'a>(py: Python<'py>, ids: impl Iterator<Item = Id<'a>>) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    for &block in blocks {
-        match trace.ids.get(block) {
+    for id in ids {
+        match id {
             Id::Number(number) => list.append(number)?,
             Id::Text(text) => list.append(text)?,
         }
@@ -161,7 +176,10 @@ fn requests(trace: &CoreTrace) -> CoreTable {
         .with("arrival_us", Values::MaybeInt(rows.clone().map(|r| arrival.map(|a| a[r])).collect()))
         .with("input_tokens", Values::Int(columns.input_tokens.iter().map(|&n| i64::from(n)).collect()))
         .with("output_tokens", Values::MaybeInt(columns.output_tokens.iter().map(|&n| known(n)).collect()))
-        .with("blocks", Values::Int(rows.map(|r| i64::from(trace.path_len(r))).collect()));
+        .with("blocks", Values::Int(rows.clone().map(|r| i64::from(trace.path_len(r))).collect()));
+    if let Some(outputs) = &columns.outputs {
+        out = out.with("output_blocks", Values::Int(rows.map(|r| i64::from(outputs.count(r))).collect()));
+    }
     if !columns.block_tokens.is_empty() {
         let sizes = columns.block_tokens.iter().map(|&n| i64::from(n)).collect();
         out = out.with("block_tokens", Values::Int(sizes));

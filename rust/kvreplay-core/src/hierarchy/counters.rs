@@ -95,7 +95,7 @@ impl Counters {
 
     /// Counters kept in chunks, turned into blocks. What is counted in blocks from the start stays.
     #[must_use]
-    pub(super) fn scaled(mut self, chunk_blocks: u64) -> Self {
+    pub(crate) fn scaled(mut self, chunk_blocks: u64) -> Self {
         for counter in [
             &mut self.offered,
             &mut self.admitted,

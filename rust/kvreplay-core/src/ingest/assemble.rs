@@ -4,7 +4,7 @@ use super::delta;
 use super::fields::COLUMN_ORDER;
 use super::lengths;
 use super::links;
-use super::notes::Notes;
+use super::notes::{Notes, Place};
 use super::options::{ReadOptions, SessionRows};
 use super::order;
 use super::rows::{RowSink, Rows};
@@ -12,7 +12,7 @@ use super::sessions::{self, Settled};
 use super::starts::{self, NO_OWNER};
 use crate::error::{Error, Result};
 use crate::trace::{
-    Column, Forest, Id, IdTable, NO_CODE, Node, Origin, Requests, Trace, find_rekeyed, reintern,
+    Column, Forest, Id, IdTable, NO_CODE, Node, Origin, Quality, Requests, Trace, find_rekeyed, reintern,
 };
 use std::collections::{BTreeSet, HashSet};
 
@@ -62,6 +62,7 @@ pub(super) fn finish(mut sink: RowSink, format: &str) -> Result<Trace> {
     }
     let delta = options.session_rows == SessionRows::Delta;
     if delta {
+        refuse_outputs(&rows, &notes)?;
         (forest, ids) = delta::concatenate(&mut rows, &forest, &ids, &lengths, &mut notes)?;
     }
     origin.chained = check_chains(&rows, &forest, &ids, delta, &mut notes);
@@ -69,7 +70,7 @@ pub(super) fn finish(mut sink: RowSink, format: &str) -> Result<Trace> {
     let one_clock = hints.dates || !rows.owners.is_empty();
     let order =
         arrival_us.as_mut().and_then(|times| order::settle(times, one_clock, &rows.places, &mut notes));
-    let Rows { node, input_tokens, output_tokens, block_tokens, places, columns, .. } = rows;
+    let Rows { node, input_tokens, output_tokens, block_tokens, places, columns, outputs, .. } = rows;
     let mut requests = Requests {
         node,
         arrival_us,
@@ -77,6 +78,7 @@ pub(super) fn finish(mut sink: RowSink, format: &str) -> Result<Trace> {
         output_tokens,
         block_tokens,
         columns: settle_columns(columns),
+        outputs: (!outputs.is_empty()).then_some(outputs),
     };
     if let Some(order) = &order {
         reorder(&mut requests, order);
@@ -88,8 +90,13 @@ pub(super) fn finish(mut sink: RowSink, format: &str) -> Result<Trace> {
     if !delta {
         settled.turns(&mut notes);
     }
+    let mut trace =
+        Trace::new(forest, ids, requests, lengths.block_tokens, lengths.tail, origin, Quality::default());
+    let row = |request: usize| order.as_ref().map_or(request as u32, |order| order[request]);
+    check_outputs(&trace, &mut notes, |request| places.get(row(request)))?;
     notes.stopped()?;
-    Ok(Trace::new(forest, ids, requests, lengths.block_tokens, lengths.tail, origin, notes.finish()))
+    trace.quality = notes.finish();
+    Ok(trace)
 }
 
 fn no_rows(notes: &Notes, rejected_rows: u64, unhashed_rows: u64) -> Error {
@@ -149,6 +156,9 @@ fn pad_columns(rows: &mut Rows) {
     }
     if !rows.owners.is_empty() {
         rows.owners.resize(rows.node.len(), NO_OWNER);
+    }
+    if !rows.outputs.is_empty() {
+        rows.outputs.pad(rows.node.len());
     }
 }
 
@@ -217,6 +227,9 @@ fn keep_rows(rows: &mut Rows, keep: &[u32]) {
         rows.owners = pick(&rows.owners);
     }
     rows.columns = rows.columns.iter().map(|column| column.pick(keep)).collect();
+    if !rows.outputs.is_empty() {
+        rows.outputs = rows.outputs.pick(keep).unwrap_or_default();
+    }
     rows.places = rows.places.pick(keep);
     rows.times.keep(keep);
 }
@@ -249,6 +262,35 @@ fn check_chains(rows: &Rows, forest: &Forest, ids: &IdTable, delta: bool, notes:
         notes.mention("duplicate_id_in_request", 1 + found.count() as u64, Some(place), None);
     }
     false
+}
+
+/// Notes ids that stand below two parents only where output ids are joined to their prompts.
+fn check_outputs(trace: &Trace, notes: &mut Notes, place: impl Fn(usize) -> Place) -> Result<()> {
+    let Some(joined) = trace.joined()? else { return Ok(()) };
+    let found = find_rekeyed(&joined.trace.forest, &joined.trace.ids);
+    let more = found.ids.saturating_sub(find_rekeyed(&trace.forest, &trace.ids).ids);
+    let (Some(chain), Some(block), 1..) = (found.first_chain, found.first_block, more) else { return Ok(()) };
+    let hangs = |&request: &usize| {
+        joined.full[request].chain == chain || joined.trace.requests.node[request].chain == chain
+    };
+    let request = (0..trace.len()).find(hangs);
+    let value = match joined.trace.ids.get(block) {
+        Id::Number(number) => number.to_string(),
+        Id::Text(text) => text.to_owned(),
+    };
+    notes.defer("id_with_two_parents", more, request.map(place), Some(&value));
+    notes.also("id_with_two_parents", &format!("{more} only once output_hash_ids follow their prompts"));
+    Ok(())
+}
+
+/// Where rows are deltas, the history cuts blocks anew: no place is left for the ids of outputs.
+fn refuse_outputs(rows: &Rows, notes: &Notes) -> Result<()> {
+    let Some(first) = (0..rows.outputs.requests()).find(|&row| rows.outputs.count(row) > 0) else {
+        return Ok(());
+    };
+    let message = "session_rows=delta and output_hash_ids do not go together";
+    let hint = "with deltas the next turn's history holds the outputs; leave output_hash_ids out of the rows";
+    Err(notes.at(Error::trace("delta_rows", message, hint), Some(rows.places.get(first as u32))))
 }
 
 /// Per chain the length of the shortest path into it on which an id repeats.
@@ -308,4 +350,5 @@ fn reorder(requests: &mut Requests, order: &[u32]) {
         *times = order.iter().map(|&row| times[row as usize]).collect();
     }
     requests.columns = requests.columns.iter().map(|column| column.pick(order)).collect();
+    requests.outputs = requests.outputs.as_ref().and_then(|outputs| outputs.pick(order));
 }

@@ -8,6 +8,7 @@ use super::rows::Rows;
 use crate::error::{Error, Result};
 use crate::trace::{Forest, NO_LENGTH, Tail};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// Fewer rows than this say nothing against the block size that the caller gives.
 const MIN_AGAINST: u64 = 8;
@@ -128,35 +129,64 @@ impl Size {
     /// Counts paths that do not fit their lengths and cuts those that are too long.
     fn check_paths(&self, rows: &mut Rows, forest: &Forest, tail: Tail, notes: &mut Notes) -> bool {
         let (mut long, mut short, mut empty) = (Seen::default(), Seen::default(), Seen::default());
+        let mut outputs = Seen::default();
         for row in 0..rows.node.len() {
             let ids = forest.path_len(rows.node[row]);
             let (input, size) = (rows.input_tokens[row], self.of_row(rows, row));
             let place = || rows.places.get(row as u32);
-            if ids == 0 {
-                empty.add(place(), || format!("{input} tokens"));
-                continue;
-            }
             let value = || format!("{ids} ids, {input} tokens of {size} a block");
             let most = input.div_ceil(size);
             if ids > most {
                 long.add(place(), value);
                 rows.node[row] = forest.truncate(rows.node[row], most);
-            } else if ids != fit::listed(input, size, tail) {
+            } else if let Some((listed, most)) = self.too_many_outputs(rows, row) {
+                outputs.add(place(), || format!("{listed} output ids, {most} blocks decoded"));
+            } else if ids > 0 && ids != fit::listed(input, size, tail) {
                 short.add(place(), value);
+            }
+            if ids == 0 {
+                empty.add(place(), || format!("{input} tokens"));
             }
         }
         empty.defer("empty_path", notes);
-        let detail = format!(
+        let mut detail = format!(
             "{} with more ids than the input holds (cut), {} with another number than tail={} says (kept)",
             long.count,
             short.count,
             tail.name()
         );
+        if outputs.count > 0 {
+            let _ = write!(detail, ", {} with more output ids than the lengths hold (cut)", outputs.count);
+        }
         let cut = long.count > 0;
+        self.cut_outputs(rows);
         short.mention("length_mismatch", notes);
         long.defer("length_mismatch", notes);
+        outputs.defer("length_mismatch", notes);
         notes.detail("length_mismatch", detail);
         cut
+    }
+
+    /// Number of output ids of a row and how many its lengths allow, where those are fewer.
+    ///
+    /// The blocks that decoding touches begin with the one behind the prompt's full blocks. A row without an
+    /// output length allows any number.
+    fn too_many_outputs(&self, rows: &Rows, row: usize) -> Option<(u32, u32)> {
+        let listed = if row < rows.outputs.requests() { rows.outputs.count(row) } else { 0 };
+        let (input, output) = (u64::from(rows.input_tokens[row]), rows.output_tokens[row]);
+        if listed == 0 || output == NO_LENGTH {
+            return None;
+        }
+        let size = u64::from(self.of_row(rows, row));
+        let most = (input + u64::from(output)).div_ceil(size) - input / size;
+        (u64::from(listed) > most).then_some((listed, most as u32))
+    }
+
+    fn cut_outputs(&self, rows: &mut Rows) {
+        if (0..rows.outputs.requests()).any(|row| self.too_many_outputs(rows, row).is_some()) {
+            let most = |row| self.too_many_outputs(rows, row).map_or(u32::MAX, |(_, most)| most);
+            rows.outputs = rows.outputs.cut(most);
+        }
     }
 
     /// Keeps sizes per row only where they differ; returns the commonest.

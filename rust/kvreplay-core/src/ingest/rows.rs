@@ -2,16 +2,17 @@
 
 use super::fields::{self, Ours};
 use super::hints::Hints;
+use super::id_list::IdList;
 use super::links::Links;
 use super::namespace::{Key, Namespaces, ScopeKey};
 use super::notes::{Notes, Place, Places};
 use super::options::{Namespace, ReadOptions, Scope, TimeUnit};
-use super::row::{IdList, Problem, Row};
+use super::row::{Problem, Row};
 use super::starts::NO_OWNER;
 use super::times::Times;
 use super::token_hash;
 use crate::error::{Error, Result};
-use crate::trace::{Column, ForestBuilder, Kinds, NO_CODE, NO_LENGTH, Node};
+use crate::trace::{Column, ForestBuilder, Kinds, NO_CODE, NO_LENGTH, Node, OutputIds};
 use std::collections::BTreeMap;
 
 /// Columns of the file's own that are kept beside those with a name of ours; further ones are left out.
@@ -32,10 +33,11 @@ pub(crate) enum Slot {
     RunLength,
     TokenIds,
     Delay,
+    OutputIds,
 }
 
 impl Slot {
-    pub(crate) const COUNT: usize = 9;
+    pub(crate) const COUNT: usize = 10;
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -48,6 +50,7 @@ impl Slot {
             Self::RunLength => "run_length",
             Self::TokenIds => "token_ids",
             Self::Delay => "delay",
+            Self::OutputIds => "output_hash_ids",
         }
     }
 }
@@ -73,12 +76,6 @@ pub(crate) enum Field {
     Unused,
 }
 
-impl Field {
-    pub(crate) fn slot(self) -> Option<Slot> {
-        if let Self::Slot { slot, .. } = self { Some(slot) } else { None }
-    }
-}
-
 impl Row {
     pub(crate) fn set_tokens(&mut self, slot: Slot, tokens: Option<u32>) {
         match slot {
@@ -91,9 +88,28 @@ impl Row {
         }
     }
 
+    /// Begins a slot under a name of rank `rank`; `false` when a better name of it has come before. What a worse name
+    /// held is forgotten, its problems too.
+    pub(crate) fn begin_slot(&mut self, ranks: &mut [u8; Slot::COUNT], slot: Slot, rank: u8) -> bool {
+        let taken = std::mem::replace(&mut ranks[slot as usize], rank);
+        if rank > taken {
+            ranks[slot as usize] = taken;
+            return false;
+        }
+        if taken != u8::MAX {
+            self.problems.retain(|problem| problem.field != slot.name());
+        }
+        true
+    }
+
     /// Notes whether a list is there.
     pub(crate) fn set_listed(&mut self, slot: Slot, is: bool) {
-        if slot == Slot::TokenIds { self.has_tokens = is } else { self.has_path = is }
+        match slot {
+            Slot::TokenIds => self.has_tokens = is,
+            // A row without output ids has none: there is nothing to tell apart.
+            Slot::OutputIds => {}
+            _ => self.has_path = is,
+        }
     }
 
     pub(crate) fn list(&mut self, slot: Slot) -> &mut IdList {
@@ -101,6 +117,7 @@ impl Row {
             Slot::RunStart => &mut self.run_start,
             Slot::RunLength => &mut self.run_length,
             Slot::TokenIds => &mut self.token_ids,
+            Slot::OutputIds => &mut self.output_ids,
             _ => &mut self.ids,
         }
     }
@@ -121,6 +138,8 @@ pub(crate) struct Rows {
     /// Whose clock each row's time is on, [`NO_OWNER`] where it is everybody's; empty when all are.
     pub(crate) owners: Vec<u32>,
     pub(crate) links: Links,
+    /// Output ids of the rows up to the last that has any; complete once [`super::assemble`] has padded them.
+    pub(crate) outputs: OutputIds,
 }
 
 /// Takes rows from a format and keeps what a trace needs of them.
@@ -262,6 +281,7 @@ impl RowSink {
             Ours::InputTokens => Slot::InputTokens,
             Ours::OutputTokens => Slot::OutputTokens,
             Ours::HashIds => Slot::HashIds,
+            Ours::OutputIds => Slot::OutputIds,
             Ours::RunStart => Slot::RunStart,
             Ours::RunLength => Slot::RunLength,
             Ours::BlockTokens => Slot::BlockTokens,
@@ -337,9 +357,11 @@ impl RowSink {
             return Ok(());
         }
         row.block_tokens = row.block_tokens.or(self.header_block_tokens);
+        row.input_tokens = row.input_tokens.or(row.listed_tokens);
         row.local_scope |= self.header_local;
         if self.lengths_only {
             row.ids.clear();
+            row.output_ids.clear();
             if row.input_tokens.is_none() {
                 return self.reject(line, "missing_field", "input_tokens");
             }
@@ -360,6 +382,7 @@ impl RowSink {
         }
         let namespace = self.namespace(place, row);
         let node = self.push_path(namespace, place, &mut row.ids)?;
+        self.push_outputs(namespace, place, row)?;
         let rows = &mut self.rows;
         rows.node.push(node);
         rows.input_tokens.push(row.input_tokens.unwrap_or(NO_LENGTH));
@@ -394,7 +417,7 @@ impl RowSink {
         row.block_tokens = Some(size);
         row.has_path = true;
         let tokens = row.tokens();
-        token_hash::blocks(&tokens, size, &mut row.ids.numbers);
+        token_hash::blocks(&tokens, size, row.ids.numbers());
         row.input_tokens = row.input_tokens.or(Some(tokens.len() as u32));
     }
 
@@ -431,18 +454,30 @@ impl RowSink {
     }
 
     fn push_path(&mut self, namespace: u32, place: Place, ids: &mut IdList) -> Result<Node> {
-        let node = if ids.all_numbers() {
-            self.builder.push(namespace, &ids.numbers, Kinds::Numbers)
+        let node = if let Some(runs) = ids.runs() {
+            self.builder.push_runs(namespace, runs)
+        } else if ids.all_numbers() {
+            self.builder.push(namespace, ids.numbers(), Kinds::Numbers)
         } else {
             self.notes.mention("text_blocks", 1, Some(place), None);
-            for at in 0..ids.numbers.len() {
-                if ids.is_text[at] {
-                    ids.numbers[at] = self.builder.text_number(ids.text(ids.numbers[at]));
-                }
-            }
-            self.builder.push(namespace, &ids.numbers, Kinds::Mixed(&ids.is_text))
+            let (numbers, is_text) = ids.mixed(|text| self.builder.text_number(text));
+            self.builder.push(namespace, numbers, Kinds::Mixed(is_text))
         };
         node.map_err(|error| self.notes.at(error, Some(place)))
+    }
+
+    /// Keeps the output ids of the row at hand, which is not yet counted.
+    fn push_outputs(&mut self, namespace: u32, place: Place, row: &Row) -> Result<()> {
+        let ids = &row.output_ids;
+        if ids.is_empty() {
+            return Ok(());
+        }
+        if !ids.all_numbers() && row.ids.all_numbers() {
+            self.notes.mention("text_blocks", 1, Some(place), None);
+        }
+        let outputs = &mut self.rows.outputs;
+        outputs.pad(self.rows.node.len());
+        outputs.push(namespace, ids.iter()).map_err(|error| self.notes.at(error, Some(place)))
     }
 
     /// Stores the group columns of a row and returns its namespace.

@@ -68,7 +68,9 @@ impl Settled<'_> {
         };
         key(a).cmp(&key(b)).then_with(|| {
             let columns = r.columns.iter().map(|column| column.codes[a].cmp(&column.codes[b]));
-            columns.fold(Ordering::Equal, Ordering::then)
+            columns
+                .fold(Ordering::Equal, Ordering::then)
+                .then_with(|| r.outputs.as_ref().map_or(Ordering::Equal, |outputs| outputs.compare(a, b)))
         })
     }
 

@@ -3,6 +3,8 @@
 mod engine;
 mod opt;
 mod parallel;
+mod profile;
+mod references;
 mod result;
 mod sequences;
 mod slices;
@@ -13,6 +15,7 @@ pub use tables::ids;
 
 pub use engine::{Engine, Unit, replay_auto};
 pub use parallel::{curve_points, each};
+pub use profile::replay_profile;
 pub use result::{PerRequest, ReplayResult, TierResult};
 pub use slices::lru_each;
 pub use spec::{Mode, ReplaySpec};

@@ -1,6 +1,8 @@
 //! A trace that can be given away: the same blocks, lengths and order, without names.
 
-use super::{Column, Finding, Forest, IdRuns, IdTable, NO_CODE, Origin, Quality, Requests, Texts, Trace};
+use super::{Bits, Column, Finding, Forest, Id, IdRuns, IdTable, Joined, NO_CODE, Origin, OutputIds};
+use super::{Quality, Requests, Texts, Trace};
+use crate::error::Result;
 
 /// Columns that stay, and the letter that begins their new values. Names say who and what, so they are coded in
 /// order of first appearance; a column that is not listed here may hold anything and goes.
@@ -24,14 +26,18 @@ impl Trace {
     /// quality report quotes. With `shift_times` the first arrival is moved to 0.
     ///
     /// Blocks stay exactly as different as they are, so every replay gives the same hits. Ids of different
-    /// namespaces become different numbers; the result has one namespace. Lengths and the distances between
-    /// arrivals stay, and can still identify a trace to somebody who has the original.
-    #[must_use]
-    pub fn anonymize(&self, shift_times: bool) -> Self {
+    /// namespaces become different numbers; the result has one namespace. Where requests list output ids, a
+    /// block has one number in prompts and outputs. Lengths and the distances between arrivals stay, and can
+    /// still identify a trace to somebody who has the original.
+    ///
+    /// # Errors
+    /// As [`Trace::joined`], for a trace with output ids.
+    pub fn anonymize(&self, shift_times: bool) -> Result<Self> {
         let forest = Forest { namespace: Vec::new(), ..self.forest.clone() };
-        let blocks = forest.blocks();
-        let runs = if blocks == 0 { IdRuns::default() } else { IdRuns { block: vec![0], id: vec![0] } };
-        let ids = IdTable::from_runs(runs, blocks, super::Bits::default(), Texts::default());
+        let (ids, outputs) = match self.joined()? {
+            None => (counted(forest.blocks()), None),
+            Some(joined) => joined_numbers(self, &joined)?,
+        };
         let old = &self.requests;
         let first_us = old.arrival_us.as_deref().and_then(<[i64]>::first).copied().filter(|_| shift_times);
         let shift = |&time_us: &i64| time_us.saturating_sub(first_us.unwrap_or(0));
@@ -42,6 +48,7 @@ impl Trace {
             output_tokens: old.output_tokens.clone(),
             block_tokens: old.block_tokens.clone(),
             columns: columns(&old.columns),
+            outputs,
         };
         let origin = Origin {
             format: self.origin.format.clone(),
@@ -54,8 +61,40 @@ impl Trace {
         for finding in self.quality.findings() {
             quality.restore(Finding { first_value: None, detail: None, ..finding.clone() });
         }
-        Self::new(forest, ids, requests, self.block_tokens, self.tail, origin, quality)
+        Ok(Self::new(forest, ids, requests, self.block_tokens, self.tail, origin, quality))
     }
+}
+
+/// Ids that count the blocks from 0.
+fn counted(blocks: u32) -> IdTable {
+    let runs = if blocks == 0 { IdRuns::default() } else { IdRuns { block: vec![0], id: vec![0] } };
+    IdTable::from_runs(runs, blocks, Bits::default(), Texts::default())
+}
+
+/// Ids that count the blocks of prompts and outputs together, in the order in which requests list them.
+fn joined_numbers(trace: &Trace, joined: &Joined) -> Result<(IdTable, Option<OutputIds>)> {
+    let forest = &joined.trace.forest;
+    // A block on no path keeps a number that nothing else has.
+    let spare = u64::from(forest.blocks());
+    let mut numbers: Vec<u64> = (spare..spare + u64::from(trace.forest.blocks())).collect();
+    let mut known_blocks = vec![0; trace.forest.chains()];
+    let mut outputs = OutputIds::default();
+    let mut path = Vec::new();
+    for (request, (&node, &full)) in trace.requests.node.iter().zip(&joined.full).enumerate() {
+        if !node.is_empty() && node.len > known_blocks[node.chain as usize] {
+            known_blocks[node.chain as usize] = node.len;
+            forest.path(joined.trace.requests.node[request], &mut path);
+            let first = trace.forest.first(node.chain) as usize;
+            let tail = &path[path.len() - node.len as usize..];
+            numbers[first..first + tail.len()].iter_mut().zip(tail).for_each(|(n, &b)| *n = u64::from(b));
+        }
+        forest.path(full, &mut path);
+        let count = trace.requests.outputs.as_ref().map_or(0, |outputs| outputs.count(request));
+        let listed = path[path.len() - count as usize..].iter();
+        outputs.push(0, listed.map(|&block| Id::Number(u64::from(block))))?;
+    }
+    let ids = IdTable::new(numbers, Bits::default(), Texts::default());
+    Ok((ids, Some(outputs)))
 }
 
 fn columns(old: &[Column]) -> Vec<Column> {

@@ -1,6 +1,6 @@
 //! A name for the content of a trace, whatever container it came in.
 
-use super::{Column, Trace};
+use super::{Column, Id, OutputIds, Trace};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -41,6 +41,9 @@ pub(super) fn sha256(trace: &Trace) -> String {
             text(&mut hash, texts.get(n));
         }
     }
+    if let Some(outputs) = &requests.outputs {
+        outputs_into(&mut hash, outputs, &forest.namespace);
+    }
     hash.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
         for digit in [byte >> 4, byte & 15] {
             hex.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
@@ -61,6 +64,25 @@ fn namespaces(per_chain: &[u32]) -> Vec<u32> {
         *known.entry(*namespace).or_insert(fresh)
     };
     per_chain.iter().map(number).collect()
+}
+
+/// Only where a trace has output ids, so that all other traces keep their hashes.
+fn outputs_into(hash: &mut Sha256, outputs: &OutputIds, per_chain: &[u32]) {
+    text(hash, "outputs");
+    let all = 0..outputs.requests();
+    u32s(hash, all.clone().map(|request| outputs.count(request)));
+    for id in all.clone().flat_map(|request| outputs.of(request)) {
+        match id {
+            Id::Number(id) => number(hash, id),
+            Id::Text(id) => text(hash, id),
+        }
+    }
+    let is_text = |id| u32::from(matches!(id, Id::Text(_)));
+    u32s(hash, all.clone().flat_map(|request| outputs.of(request)).map(is_text));
+    let listed = all.filter(|&request| outputs.count(request) > 0).map(|r| outputs.namespace(r));
+    let known = if per_chain.is_empty() { &[0][..] } else { per_chain };
+    let both: Vec<u32> = known.iter().copied().chain(listed).collect();
+    u32s(hash, namespaces(&both).into_iter().skip(known.len()));
 }
 
 fn column_into(hash: &mut Sha256, column: &Column) {

@@ -171,6 +171,21 @@ impl Forest {
         Node::EMPTY
     }
 
+    /// The forest with every block cut into `parts` blocks.
+    ///
+    /// # Panics
+    /// When block numbers overflow.
+    #[must_use]
+    pub fn stretched(&self, parts: u32) -> Self {
+        let times = |number: &u32| number.checked_mul(parts).expect("checked by the caller");
+        Self {
+            start: self.start.iter().map(times).collect(),
+            parent: self.parent.iter().map(|node| Node { len: node.len * parts, ..*node }).collect(),
+            depth: self.depth.iter().map(times).collect(),
+            namespace: self.namespace.clone(),
+        }
+    }
+
     /// The chain that holds a block.
     #[must_use]
     pub fn chain_of(&self, block: u32) -> u32 {

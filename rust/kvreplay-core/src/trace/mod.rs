@@ -6,8 +6,11 @@ mod check;
 mod columns;
 mod content_hash;
 mod forest;
+mod id_store;
 mod ids;
+mod joined;
 mod native;
+mod outputs;
 mod quality;
 pub mod synthetic;
 mod ties;
@@ -16,8 +19,11 @@ pub use builder::{ForestBuilder, Kinds};
 pub use check::{Rekeyed, find_rekeyed};
 pub use columns::{Column, NO_CODE};
 pub use forest::{Forest, NO_CHAIN, Node, Run};
+pub use id_store::IdRun;
 pub use ids::{Bits, Id, IdRuns, IdTable, Texts};
+pub use joined::Joined;
 pub use native::{NativeHeader, NativeReader, NativeRows, NativeWriter};
+pub use outputs::OutputIds;
 pub use quality::{CODES, CodeInfo, Finding, Quality, Severity};
 
 use crate::error::Result;
@@ -61,6 +67,8 @@ pub struct Requests {
     pub block_tokens: Vec<u32>,
     /// Session, tenant, model and whatever else the rows carry.
     pub columns: Vec<Column>,
+    /// Ids of the blocks that fill while decoding; `None` when no request lists any. They are no part of the paths.
+    pub outputs: Option<OutputIds>,
 }
 
 /// Where a trace comes from and what reading it found.
@@ -128,6 +136,7 @@ impl Trace {
         debug_assert!(block_tokens > 0);
         debug_assert_eq!(requests.node.len(), requests.input_tokens.len());
         debug_assert_eq!(requests.node.len(), requests.output_tokens.len());
+        debug_assert!(requests.outputs.as_ref().is_none_or(|o| o.requests() == requests.node.len()));
         Self { forest, ids, requests, block_tokens, tail, origin, quality, content_sha256: OnceLock::new() }
     }
 
@@ -214,6 +223,7 @@ impl Trace {
                 pick(&self.requests.block_tokens)
             },
             columns: self.requests.columns.iter().map(|c| c.pick(keep)).collect(),
+            outputs: self.requests.outputs.as_ref().and_then(|outputs| outputs.pick(keep)),
         };
         let mut origin = self.origin.clone();
         origin.chained = find_rekeyed(&forest, &ids).ids == 0;

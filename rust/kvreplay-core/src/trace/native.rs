@@ -5,7 +5,7 @@
 //! follow as runs of consecutive numbers. Rows are self-contained batches, so files stream in and out.
 
 use super::{Bits, Texts, find_rekeyed};
-use super::{Column, Forest, IdRuns, IdTable, Node, Origin, Quality, Requests, Tail, Trace};
+use super::{Column, Forest, IdRuns, IdTable, Node, Origin, OutputIds, Quality, Requests, Tail, Trace};
 use crate::error::{Error, Result};
 
 /// A batch of rows, column by column. Optional columns are empty when the trace has no such values.
@@ -41,6 +41,8 @@ pub struct NativeRows {
     pub namespace: Vec<u32>,
     /// Group columns.
     pub columns: Vec<Column>,
+    /// Output ids of the rows; `None` when the trace has none.
+    pub outputs: Option<OutputIds>,
 }
 
 /// Cuts a trace into native rows.
@@ -83,6 +85,11 @@ impl<'a> NativeWriter<'a> {
         }
         let keep: Vec<u32> = (begin as u32..end as u32).collect();
         rows.columns = requests.columns.iter().map(|column| column.pick(&keep)).collect();
+        rows.outputs = requests.outputs.as_ref().map(|outputs| {
+            let mut part = outputs.pick(&keep).unwrap_or_default();
+            part.pad(end - begin);
+            part
+        });
         self.at_request = end;
         Some(rows)
     }
@@ -187,6 +194,16 @@ impl NativeReader {
         if !batch.arrival_us.is_empty() {
             requests.arrival_us.get_or_insert_default().extend_from_slice(&batch.arrival_us);
         }
+        if let Some(more) = &batch.outputs {
+            if more.requests() != rows {
+                return Err(damaged(self.rows));
+            }
+            let outputs = requests.outputs.get_or_insert_default();
+            outputs.pad(self.rows as usize - rows);
+            for row in 0..rows {
+                outputs.push(more.namespace(row), more.of(row))?;
+            }
+        }
         if requests.columns.is_empty() && self.rows == rows as u64 {
             requests.columns = batch.columns.iter().map(|c| Column::new(&c.name, 0)).collect();
         }
@@ -266,7 +283,11 @@ impl NativeReader {
     /// # Errors
     /// `bad_type` when columns have different lengths or the namespaces do not fit the forest.
     pub fn finish(self, header: NativeHeader) -> Result<Trace> {
-        let Self { forest, runs, text, texts, requests, rows } = self;
+        let Self { forest, runs, text, texts, mut requests, rows } = self;
+        requests.outputs = requests.outputs.filter(|outputs| !outputs.is_empty());
+        if let Some(outputs) = &mut requests.outputs {
+            outputs.pad(requests.node.len());
+        }
         let whole = |len: usize| len == 0 || len as u64 == rows;
         let fits = whole(requests.block_tokens.len())
             && requests.arrival_us.as_ref().is_none_or(|a| a.len() as u64 == rows)

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 pub(super) const INFO: WriterInfo = WriterInfo {
     name: "bailian",
     doc: "JSON lines of chat turns: seconds, chat_id, parent_chat_id, turn, type, blocks of 16 tokens",
-    loses: "columns other than request_id, parent, turn and type (sessions become chains of parents); quality",
+    loses: "columns other than request_id, parent, turn and type (sessions become chains of parents); output ids; quality",
     source: "alibaba-edu/qwen-bailian-usagetraces-anon, ATC'25",
 };
 

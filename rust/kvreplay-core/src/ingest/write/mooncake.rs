@@ -1,6 +1,6 @@
 //! Traces as Mooncake JSON lines.
 
-use super::text::{ids, text};
+use super::text::{ids, list, text};
 use super::{Packing, Rows, WriterInfo, names_namespaces};
 use crate::error::Result;
 use crate::ingest::fields::keeps_column;
@@ -103,6 +103,10 @@ impl Rows for Lines<'_> {
         }
         out.extend_from_slice(b"\"hash_ids\": ");
         ids(&self.trace.forest, &self.trace.ids, node, &mut self.path, out)?;
+        if let Some(outputs) = requests.outputs.as_ref().filter(|outputs| outputs.count(request) > 0) {
+            out.extend_from_slice(b", \"output_hash_ids\": ");
+            list(outputs.of(request), out)?;
+        }
         out.extend_from_slice(b"}\n");
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::io;
 pub(super) const INFO: WriterInfo = WriterInfo {
     name: "oracle_general",
     doc: "libCacheSim binary records of 24 bytes, one for every block reference, with the next access",
-    loses: "requests (where one ends), lengths, columns, fractions of seconds, quality",
+    loses: "requests (where one ends), lengths, output ids, columns, fractions of seconds, quality",
     source: "libCacheSim oracleGeneral",
 };
 

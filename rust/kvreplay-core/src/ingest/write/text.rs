@@ -24,13 +24,18 @@ pub(super) fn ids(
     path: &mut Vec<u32>,
     out: &mut Vec<u8>,
 ) -> io::Result<()> {
-    out.push(b'[');
     forest.path(node, path);
-    for (at, &block) in path.iter().enumerate() {
+    list(path.iter().map(|&block| ids.get(block)), out)
+}
+
+/// Ids as a JSON list.
+pub(super) fn list<'a>(ids: impl Iterator<Item = Id<'a>>, out: &mut Vec<u8>) -> io::Result<()> {
+    out.push(b'[');
+    for (at, id) in ids.enumerate() {
         if at > 0 {
             out.extend_from_slice(b", ");
         }
-        match ids.get(block) {
+        match id {
             Id::Number(number) => write!(out, "{number}")?,
             Id::Text(id) => text(out, id),
         }
