@@ -284,13 +284,18 @@ class ReplayResult:
 
     @cached_property
     def writes(self) -> pl.DataFrame:
-        """Tokens that each request wrote to each tier (:mod:`kvreplay.worth.writes`), Float64."""
+        """Tokens that each request wrote to each tier (:mod:`kvreplay.worth.writes`), Int64."""
         core = frame(self._core.tiers())
         totals = (core["inserted_blocks"] * self._scale.block_tokens).to_list()
         if self._events:
             weights = weights_by_events(self.events, self.tier_names, len(self._trace))
         else:
-            weights = weights_by_offers(self._all_requests, self.tier_names, core["fill"].to_list())
+            weights = weights_by_offers(
+                self._all_requests,
+                self.tier_names,
+                core["fill"].to_list(),
+                block_tokens=self._scale.block_tokens,
+            )
         return written_tokens(weights, self.tier_names, totals)
 
     @cached_property

@@ -53,7 +53,8 @@ def times_of(core: _core.Replay, plan: Plan, *, block_tokens: int) -> dict[str, 
     if plan.stores_block:
         tiers = frame(core.tiers())
         stored = (tiers["inserted_blocks"] * block_tokens).to_list()
-        weights = weights_by_offers(hits, plan.tiers, tiers["fill"].to_list())
+        fills = tiers["fill"].to_list()
+        weights = weights_by_offers(hits, plan.tiers, fills, block_tokens=block_tokens)
         hits = pl.concat([hits, written_tokens(weights, plan.tiers, stored)], how="horizontal")
     times = timed(hits, plan)
     return {
