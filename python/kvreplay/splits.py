@@ -139,9 +139,7 @@ def _sums(tiers: list[str]) -> list[pl.Expr]:
     ]
 
 
-def _finish(
-    out: pl.DataFrame, keys: list[str], tiers: list[str], more: Sequence[str] = ()
-) -> pl.DataFrame:
+def _finish(out: pl.DataFrame, keys: list[str], tiers: list[str], more: Sequence[str] = ()) -> pl.DataFrame:
     return out.with_columns(
         token_hit_ratio=ratio(pl.col("hit_tokens"), pl.col("input_tokens")),
         request_hit_ratio=ratio(pl.col("hit_requests"), pl.col("requests")),
