@@ -38,6 +38,9 @@ pub(super) fn model<P: ChunkPolicy>(setup: &Setup<'_>) -> Result<Vllm<P>> {
         return Ok(Vllm { gpu, cpu: None });
     };
     check_release("a CPU tier", releases::CPU, setup)?;
+    if Spec::parse(&tier.policy)?.name == "arc" {
+        check_release("a working ARC (its first store fails with a KeyError)", releases::ARC, setup)?;
+    }
     let set = setting(setup, flags, at, tier, gpu.is_some())?;
     Ok(Vllm { gpu, cpu: Some((at, Offload::new(set))) })
 }
@@ -122,6 +125,6 @@ fn check_release(what: &str, since: Release, setup: &Setup<'_>) -> Result<()> {
     }
     Err(Error::config(
         format!("vllm@{} has no {}", setup.releases[0], what.trim_start_matches("a ")),
-        format!("{what} is known from vllm@{since} on: give a newer release"),
+        format!("it is known from vllm@{since} on: give a newer release"),
     ))
 }

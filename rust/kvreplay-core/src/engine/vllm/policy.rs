@@ -49,8 +49,9 @@ pub(super) trait ChunkPolicy: Send {
     /// Stores the chunks at `places` of the path, ascending.
     fn insert(&mut self, path: &mut Path, places: &[u32]);
 
-    /// Evicts `count` chunks that are not `spared`, appends them to `victims` in order and to `gone` what is
-    /// forgotten. Returns false where it cannot, and then (with one exception of ARC) evicts none.
+    /// Makes room for a store: evicts `count` chunks (perhaps none) that are not `spared`, appends them to `victims` in
+    /// order and to `gone` what is forgotten. Returns false where it cannot, and then (with one exception of ARC)
+    /// evicts none.
     fn evict(
         &mut self,
         count: u32,

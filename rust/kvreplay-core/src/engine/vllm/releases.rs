@@ -25,8 +25,10 @@ pub(crate) const RELEASES: &[Release] = &[
     Release(0, 33, 0),
 ];
 
-/// The first release with a CPU tier, LRU and ARC.
+/// The first release with a CPU tier.
 pub(super) const CPU: Release = Release(0, 11, 2);
+/// The first release whose ARC works: before, a chunk just stored is touched, and that fails with a `KeyError`.
+pub(super) const ARC: Release = Release(0, 18, 1);
 /// The first release with `store_threshold`.
 pub(super) const THRESHOLD: Release = Release(0, 18, 1);
 /// The first release with secondary tiers.

@@ -2,7 +2,7 @@
 
 use super::gpu::FreeRule;
 use super::policy::Recency;
-use super::releases::{CPU, Counted, Flags, PROMPT_ONLY, Spared, THRESHOLD, TIERING};
+use super::releases::{ARC, CPU, Counted, Flags, PROMPT_ONLY, Spared, THRESHOLD, TIERING};
 use crate::engine::{Release, Rule};
 
 const POOL: &str = "v1/core/block_pool.py";
@@ -25,7 +25,7 @@ pub(super) fn rules(releases: &[Release]) -> Vec<Rule> {
     if release >= CPU {
         rules.extend(load_rules(flags));
         rules.extend(store_rules(release, flags));
-        rules.extend(policy_rules(flags));
+        rules.extend(policy_rules(release, flags));
     } else {
         rules.push(rule("CPU tier", "There is none.", "", OFFLOAD));
     }
@@ -207,7 +207,7 @@ fn threshold_rule(flags: Flags) -> Rule {
     rule("CPU threshold", text, since, OFFLOAD)
 }
 
-fn policy_rules(flags: Flags) -> Vec<Rule> {
+fn policy_rules(release: Release, flags: Flags) -> Vec<Rule> {
     let (lru, since) = match flags.recency {
         Recency::Touch => {
             ("LRU: a call that stores touches the whole path, tail first, its new chunks among them.", "")
@@ -228,6 +228,17 @@ fn policy_rules(flags: Flags) -> Vec<Rule> {
             "0.33.0",
         ),
     };
+    let mut rules = vec![rule("CPU LRU", lru, since, POLICIES)];
+    if release >= ARC {
+        rules.extend(arc_rules(flags));
+    } else {
+        let text = "Not possible: a chunk just stored is touched, which fails with a KeyError.";
+        rules.push(rule("CPU ARC", text, "", POLICIES));
+    }
+    rules
+}
+
+fn arc_rules(flags: Flags) -> Vec<Rule> {
     let (arc, since_arc) = if flags.recency.is_scoped() {
         (
             "ARC: inserts go to T1, after a ghost hit, too. A chunk about to be stored adapts the target if it is a \
@@ -254,7 +265,6 @@ fn policy_rules(flags: Flags) -> Vec<Rule> {
         ),
     };
     vec![
-        rule("CPU LRU", lru, since, POLICIES),
         rule("CPU ARC", arc, since_arc, POLICIES),
         rule(
             "CPU ARC target",

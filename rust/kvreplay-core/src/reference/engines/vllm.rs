@@ -456,10 +456,8 @@ impl Vllm {
         if victims.len() < need {
             return false;
         }
-        if need > 0 {
-            self.b1.drain(..self.b1.len().saturating_sub(cpu.chunks));
-            self.b2.drain(..self.b2.len().saturating_sub(cpu.chunks));
-        }
+        self.b1.drain(..self.b1.len().saturating_sub(cpu.chunks));
+        self.b2.drain(..self.b2.len().saturating_sub(cpu.chunks));
         true
     }
 

@@ -75,10 +75,13 @@ impl<P: ChunkPolicy> Offload<P> {
         present
     }
 
+    /// Evicts what the chunks to store need, perhaps nothing.
     fn make_room(&mut self, out: &mut Recorder) -> bool {
+        if self.places.is_empty() {
+            return true;
+        }
         let free = self.set.capacity - self.policy.len();
-        let count = (self.places.len() as u32).saturating_sub(free);
-        count == 0 || self.evict(count, false, out)
+        self.evict((self.places.len() as u32).saturating_sub(free), false, out)
     }
 
     /// Marks the offer and counts it.

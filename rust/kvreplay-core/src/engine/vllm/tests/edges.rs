@@ -69,6 +69,11 @@ fn what_a_release_does_not_have_is_refused() {
     let lru = || tier("cpu", "lru", "always");
     let cases = [
         ("vllm@0.10", vec![lru()], "vllm@0.10.2 has no CPU tier"),
+        (
+            "vllm@0.14",
+            vec![tier("cpu", "arc", "always")],
+            "vllm@0.14.1 has no working ARC (its first store fails with a KeyError)",
+        ),
         ("vllm@0.14", vec![tier("cpu", "lru", "store_threshold(2)")], "vllm@0.14.1 has no store_threshold"),
         ("vllm@0.18", vec![lru(), tier("nvme", "fs", "always")], "vllm@0.18.1 has no secondary tier"),
         ("vllm@0.22", vec![lru(), tier("s3", "obj", "always")], "vllm@0.22.1 has no tier of objects"),

@@ -77,7 +77,7 @@ type Options = Vec<(String, String)>;
 /// Tiers and options of a case, as far as the release has them; `None` where it has nothing of it.
 fn parts(case: &Case) -> Option<(Vec<TierSpec>, Options, Rules)> {
     let minor = RELEASES[case.release].1;
-    let cpu = case.cpu.filter(|_| minor >= 11);
+    let cpu = case.cpu.filter(|&(_, _, arc)| minor >= if arc { 18 } else { 11 });
     let files = case.files.filter(|_| minor >= 22 && cpu.is_some());
     let threshold = case.threshold.filter(|_| minor >= 18 && files.is_none());
     let decode = case.decode || minor < 23;
