@@ -155,6 +155,14 @@ impl Options {
     }
 }
 
+impl Options {
+    /// Whether any rule of v2 looks at touches.
+    pub(super) fn counts_touches(&self) -> bool {
+        let by_touches = [self.to_host, self.to_disk].contains(&Edge::PresenceLfu);
+        by_touches || matches!(self.inactive, Inactive::MultiLru(_))
+    }
+}
+
 fn disk_filter(setup: &Setup<'_>) -> Result<DiskFilter> {
     let args = setup.options;
     let text = args.text("disk_filter_interval");

@@ -14,7 +14,8 @@ pub(super) struct V2 {
     gpu: Gpu,
     /// Host and disk.
     pools: [Option<Pool>; 2],
-    touches: Sketch,
+    /// Touches per block; `None` where no rule looks at them.
+    touches: Option<Sketch>,
     items: Items,
     /// Blocks that passed the filter of an edge, per edge.
     passed: [Vec<Item>; 2],
@@ -33,7 +34,7 @@ impl V2 {
         Self {
             gpu: Gpu::new(0, setup.tiers[0].capacity_blocks, FreeRule::UnhashedFirst, setup.blocks),
             pools: [pool("cpu"), pool("disk")],
-            touches: Sketch::new(options.sketch_capacity),
+            touches: options.counts_touches().then(|| Sketch::new(options.sketch_capacity)),
             options,
             items: Items::default(),
             passed: [Vec::new(), Vec::new()],
@@ -53,8 +54,10 @@ impl V2 {
             out.strand(pool.tier(), behind.clone().filter(|&&block| pool.has(block)).count() as u32);
         }
         let (of_host, of_disk) = rest[..on_host + on_disk].split_at(on_host);
-        for &block in of_host.iter().chain(of_disk) {
-            self.touches.touch(u64::from(block));
+        if let Some(touches) = &mut self.touches {
+            for &block in of_host.iter().chain(of_disk) {
+                touches.touch(u64::from(block));
+            }
         }
         let nodes = &mut self.nodes[HOST];
         nodes.clear();
@@ -77,10 +80,10 @@ impl V2 {
                     stage(host, nodes, request, of_disk, u64::from(hits) + on_host as u64, out);
                 }
             }
-            give_back(disk, of_disk, &self.options, &self.touches);
+            give_back(disk, of_disk, &self.options, self.touches.as_ref());
         }
         if let Some(host) = host {
-            give_back(host, &self.nodes[HOST], &self.options, &self.touches);
+            give_back(host, &self.nodes[HOST], &self.options, self.touches.as_ref());
         }
         loaded as u64
     }
@@ -112,7 +115,8 @@ impl V2 {
             out.already_held(pool.tier(), 1);
             return false;
         }
-        let passes = edge == Edge::Presence || self.touches.count(item.key) > self.options.min_lfu_count;
+        let count = || self.touches.as_ref().map_or(0, |touches| touches.count(item.key));
+        let passes = edge == Edge::Presence || count() > self.options.min_lfu_count;
         if !passes {
             match item.name {
                 Some(name) => out.reject(pool.tier(), name),
@@ -131,11 +135,7 @@ impl V2 {
         let mut nodes = std::mem::take(&mut self.nodes[target]);
         nodes.clear();
         for item in batch {
-            // A block that no tier has yet is new to the registry, which counts that as a touch.
-            let on_host = target == DISK && self.pools[HOST].is_some();
-            if !on_host && !item.name.is_some_and(|name| self.is_known(name)) {
-                self.touches.touch(item.key);
-            }
+            self.touch_if_new(item, target);
             let Some(pool) = &mut self.pools[target] else { break };
             nodes.push(pool.register(item, request, Cause::Compute, out).0);
         }
@@ -143,7 +143,7 @@ impl V2 {
             self.chain(request, batch, out);
         }
         if let Some(pool) = &mut self.pools[target] {
-            give_back(pool, &nodes, &self.options, &self.touches);
+            give_back(pool, &nodes, &self.options, self.touches.as_ref());
         }
         self.nodes[target] = nodes;
     }
@@ -160,8 +160,15 @@ impl V2 {
         self.passed[DISK] = passed;
     }
 
-    fn is_known(&self, name: u32) -> bool {
-        self.pools.iter().flatten().any(|pool| pool.has(name))
+    /// A block that no tier has yet is new to the registry, which counts that as a touch. What goes to the disk
+    /// behind the host was registered there.
+    fn touch_if_new(&mut self, item: &Item, target: usize) {
+        let Some(touches) = &mut self.touches else { return };
+        let on_host = target == DISK && self.pools[HOST].is_some();
+        let has = |name| self.pools.iter().flatten().any(|pool| pool.has(name));
+        if !on_host && !item.name.is_some_and(has) {
+            touches.touch(item.key);
+        }
     }
 }
 
@@ -187,10 +194,10 @@ fn stage(
 }
 
 /// Blocks in use become inactive.
-fn give_back(pool: &mut Pool, nodes: &[u32], options: &Options, touches: &Sketch) {
+fn give_back(pool: &mut Pool, nodes: &[u32], options: &Options, touches: Option<&Sketch>) {
     for at in 0..nodes.len() {
         let node = nodes[if options.head_first { at } else { nodes.len() - 1 - at }];
-        let list = if let Inactive::MultiLru(from) = options.inactive {
+        let list = if let (Inactive::MultiLru(from), Some(touches)) = (options.inactive, touches) {
             let count = touches.count(pool.key(node));
             from.iter().filter(|&&from| count >= from).count() as u32
         } else {

@@ -30,23 +30,29 @@ pub(super) enum Found {
     Partial(u32, u32),
 }
 
+/// What a name leads to; all in one place, since they are looked at together.
+#[derive(Debug, Clone, Copy)]
+struct Name {
+    /// The full block.
+    full: u32,
+    /// The newest block whose leading tokens have the name.
+    lead: u32,
+    /// The block that the recorder counts.
+    counted: u32,
+}
+
 /// Blocks by name.
 #[derive(Debug)]
 pub(super) struct Tree {
-    /// The full block of a name.
-    full: Vec<u32>,
-    /// The newest block whose leading tokens have the name.
-    leads: Vec<u32>,
-    /// The block that the recorder counts under a name.
-    counted: Vec<u32>,
+    names: Vec<Name>,
     /// What the last detachment took out, parents first.
     detached: Vec<u32>,
 }
 
 impl Tree {
     pub(super) fn new(names: u32) -> Self {
-        let none = vec![NONE; names as usize];
-        Self { full: none.clone(), leads: none.clone(), counted: none, detached: Vec::new() }
+        let none = Name { full: NONE, lead: NONE, counted: NONE };
+        Self { names: vec![none; names as usize], detached: Vec::new() }
     }
 
     /// The best match for the first `tokens` tokens of a block named `name`, below the path matched so far.
@@ -59,7 +65,7 @@ impl Tree {
         block_tokens: u32,
         partial: Partial,
     ) -> Option<Found> {
-        let full = self.full[name as usize];
+        let full = self.names[name as usize].full;
         if full != NONE && tokens == block_tokens {
             return Some(Found::Full(full));
         }
@@ -98,7 +104,7 @@ impl Tree {
                 self.exact_part(slots, *lead, *tokens)
             }
             Key { name: NONE, .. } => NONE,
-            Key { name, .. } => self.full[*name as usize],
+            Key { name, .. } => self.names[*name as usize].full,
         }
     }
 
@@ -112,7 +118,7 @@ impl Tree {
 
     fn leads_of<'a>(&self, slots: &'a Slots, name: u32) -> impl Iterator<Item = u32> + 'a {
         let some = |block: u32| (block != NONE).then_some(block);
-        let first = some(self.leads[name as usize]);
+        let first = some(self.names[name as usize].lead);
         std::iter::successors(first, move |&block| some(slots.blocks[block as usize].next_lead))
     }
 
@@ -132,7 +138,7 @@ impl Tree {
         if parent != NONE {
             slots.blocks[parent as usize].first_child = block;
         }
-        let newest = if key.lead == NONE { NONE } else { self.leads[key.lead as usize] };
+        let newest = if key.lead == NONE { NONE } else { self.names[key.lead as usize].lead };
         if newest != NONE {
             slots.blocks[newest as usize].previous_lead = block;
         }
@@ -142,10 +148,10 @@ impl Tree {
         (at.next_lead, at.previous_lead) = (newest, NONE);
         at.in_tree = true;
         if key.lead != NONE {
-            self.leads[key.lead as usize] = block;
+            self.names[key.lead as usize].lead = block;
         }
         if key.name != NONE {
-            self.full[key.name as usize] = block;
+            self.names[key.name as usize].full = block;
         }
         self.count(at, block, key.full);
         at.record_insert(0, Cause::Compute, out);
@@ -154,9 +160,9 @@ impl Tree {
     /// A name is counted once; of blocks without one the full ones are.
     fn count(&mut self, at: &mut Block, block: u32, full: bool) {
         let unit = at.unit();
-        at.counted = if unit == NONE { full } else { self.counted[unit as usize] == NONE };
+        at.counted = if unit == NONE { full } else { self.names[unit as usize].counted == NONE };
         if at.counted && unit != NONE {
-            self.counted[unit as usize] = block;
+            self.names[unit as usize].counted = block;
         }
     }
 
@@ -191,7 +197,7 @@ impl Tree {
 
     /// The full block of a name, [`NONE`] without one.
     pub(super) fn full(&self, name: u32) -> u32 {
-        self.full[name as usize]
+        self.names[name as usize].full
     }
 
     /// Takes a block without children out of the tree.
@@ -207,7 +213,7 @@ impl Tree {
         }
         if at.lead != NONE {
             match at.previous_lead {
-                NONE => self.leads[at.lead as usize] = at.next_lead,
+                NONE => self.names[at.lead as usize].lead = at.next_lead,
                 previous => slots.blocks[previous as usize].next_lead = at.next_lead,
             }
             if at.next_lead != NONE {
@@ -215,10 +221,10 @@ impl Tree {
             }
         }
         if at.name != NONE {
-            self.full[at.name as usize] = NONE;
+            self.names[at.name as usize].full = NONE;
         }
         if at.counted && at.unit() != NONE {
-            self.counted[at.unit() as usize] = NONE;
+            self.names[at.unit() as usize].counted = NONE;
         }
         let at = &mut slots.blocks[block as usize];
         (at.in_tree, at.counted, at.parent) = (false, false, NONE);
@@ -229,10 +235,10 @@ impl Tree {
 
     /// Checks that names and blocks know each other and that no block hangs below one that is gone.
     pub(super) fn validate(&self, slots: &Slots) -> Result<(), String> {
-        for (name, &block) in self.full.iter().enumerate().filter(|(_, block)| **block != NONE) {
-            let at = &slots.blocks[block as usize];
+        for (name, known) in self.names.iter().enumerate().filter(|(_, known)| known.full != NONE) {
+            let at = &slots.blocks[known.full as usize];
             if !at.in_tree || at.name as usize != name {
-                return Err(format!("name {name} leads to block {block}, which is something else"));
+                return Err(format!("name {name} leads to block {}, which is something else", known.full));
             }
         }
         for (id, at) in slots.blocks.iter().enumerate().filter(|(_, at)| at.in_tree) {
