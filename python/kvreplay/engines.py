@@ -48,6 +48,13 @@ class Profiled:
         """Factors between engine blocks, tokens and bytes."""
         return units.Scale(self.core.block_tokens, self.core.unique_blocks, units.kv_bytes_per_token(model))
 
+    def most_blocks(self, tiers: Sequence[Mapping[str, Any]]) -> int:
+        """Blocks a model may have to keep account of: named ones, and others as far as a tier has room."""
+        requests = self.trace.requests()
+        tokens = int(requests["input_tokens"].sum()) + int(requests["output_tokens"].fill_null(0).sum())
+        room = max(tier["capacity_blocks"] for tier in tiers)
+        return self.core.unique_blocks + min(room, tokens // self.core.block_tokens)
+
 
 def option_texts(options: Mapping[str, object] | None) -> list[tuple[str, str]]:
     """Options as the core takes them: ``True`` becomes ``true``, numbers their digits.

@@ -306,7 +306,8 @@ def replay(
     resolved = resolve_tiers(tiers, scale)
     warm = warmup_requests(trace, warmup)
     split = Split.of(trace, group_by=group_by, window=window)
-    _check_memory(trace, len(tiers), events=events)
+    blocks = trace.core.unique_blocks() if engine is None else engine.most_blocks(resolved)
+    _check_memory(trace, len(tiers), blocks=blocks, events=events)
     if engine is not None:
         core = engines.replay_core(
             engine, resolved, events=events, occupancy=window is not None, progress=progress
@@ -386,9 +387,9 @@ def plan_of(
     return make_plan(links, model=model, hardware=hardware, cost=cost, prices=prices)
 
 
-def _check_memory(trace: Trace, tiers: int, *, events: bool) -> None:
+def _check_memory(trace: Trace, tiers: int, *, blocks: int, events: bool) -> None:
     totals = trace.core.totals()
-    memory.check_replays(trace.core.unique_blocks(), tiers=tiers, workers=1)
+    memory.check_replays(blocks, tiers=tiers, workers=1)
     memory.check(
         len(trace) * (tiers + 1) * _BYTES_PER_REQUEST_AND_TIER,
         what=f"the hits of {len(trace):,} requests",

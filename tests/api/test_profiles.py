@@ -163,3 +163,11 @@ def test_windows_say_what_the_tiers_of_a_profile_hold(chats: kv.Trace) -> None:
     held = result.windows["resident_blocks_gpu"]
     assert held[-1] == result.tiers["resident_blocks"][0]
     assert held.max() == 399
+
+
+def test_a_replay_that_would_not_fit_into_memory_is_refused() -> None:
+    rows = pl.DataFrame(
+        {"input_tokens": [16] * 4000, "output_tokens": [2**31] * 4000, "hash_ids": [[1]] * 4000}
+    )
+    with pytest.raises(kv.ConfigError, match="would take about"):
+        kv.replay(kv.read_trace(rows, block_tokens=16), [kv.Tier("gpu", capacity=2**40)], profile="vllm@0.33")
