@@ -52,7 +52,7 @@ class Profiled:
         """Blocks a model may have to keep account of: named ones, and others as far as a tier has room."""
         requests = self.trace.requests()
         tokens = int(requests["input_tokens"].sum()) + int(requests["output_tokens"].fill_null(0).sum())
-        room = max(tier["capacity_blocks"] for tier in tiers)
+        room = max(int(tier["capacity_blocks"]) for tier in tiers)
         return self.core.unique_blocks + min(room, tokens // self.core.block_tokens)
 
 
