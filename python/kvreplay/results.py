@@ -157,8 +157,8 @@ class ReplayResult:
         """What each window of time got (``window="5m"``); windows without a request have no row.
 
         ``window`` (number from 0, of equal length from the first arrival), ``from_us``, ``until_us`` (on the
-        trace's clock), then the columns of :attr:`groups` from ``requests`` on, then per tier
-        ``resident_blocks_<tier>``: the blocks it holds after the last request of the window.
+        trace's clock), then the columns of :attr:`groups` from ``requests`` on, then
+        ``resident_blocks_<tier>`` per tier: the blocks it holds after the last request of the window.
         """
         if self._split.window_us is None:
             raise ConfigError("windows were not asked for", hint='replay with window="5m"')
