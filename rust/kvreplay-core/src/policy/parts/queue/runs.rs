@@ -9,26 +9,16 @@ use crate::policy::Order;
 use crate::policy::parts::{BitSet, Room};
 use crate::trace::Run;
 
-/// Numbers compared at once: few enough not to be in vain, enough for the compiler to use wide registers.
-const CHUNK: usize = 8;
-
 /// How many of `values` are the numbers that follow `first`, each one more (less, when `down`).
 #[inline]
 fn following(values: &[u32], first: u32, down: bool) -> usize {
-    // Below 0 there is no number, and the mark of an empty slot must not be taken for one.
-    let values = if down { &values[..values.len().min(first as usize)] } else { values };
-    let want = |i: u32| if down { first - i } else { first.wrapping_add(i) };
-    let mut next = 1;
-    for chunk in values.chunks_exact(CHUNK) {
-        let differ =
-            chunk.iter().zip(next..next + CHUNK as u32).fold(0, |or, (&value, i)| or | (value ^ want(i)));
-        if differ != 0 {
-            break;
-        }
-        next += CHUNK as u32;
+    if down {
+        // Below 0 there is no number, and the mark of an empty slot must not be taken for one.
+        let values = &values[..values.len().min(first as usize)];
+        values.iter().zip(1..).take_while(|&(&value, i)| value == first - i).count()
+    } else {
+        values.iter().zip(1..).take_while(|&(&value, i)| value == first + i).count()
     }
-    let rest = &values[next as usize - 1..];
-    next as usize - 1 + rest.iter().zip(next..).take_while(|&(&value, i)| value == want(i)).count()
 }
 
 impl Queue {
