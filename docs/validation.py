@@ -100,17 +100,35 @@ def h100_hits() -> list[Row]:
 
 
 def priors() -> list[Row]:
-    """Priors (MFU 0.5) against curves of other models, nothing fitted."""
-    data = PUBLISHED["h200_prefill"]
-    return [
-        Row(
-            f"{model} on {data['hardware']}, {n:,} tokens",
-            t,
-            kv.CostModel.prior(model, data["hardware"]).recompute_us(n) / 1e3,
-            "ms",
-        )
+    """Priors against measurements of other models and GPUs, nothing fitted."""
+    data, other = PUBLISHED["h200_prefill"], PUBLISHED["h20_prefill"]
+    points = [
+        (model, data["hardware"], n, t)
         for model, n, t in zip(data["models"], data["tokens"], data["miss_ms"], strict=True)
     ]
+    points.append((other["model"], other["hardware"], other["tokens"], other["miss_ms"]))
+    return [
+        Row(
+            f"{model} on {gpu}, {n:,} tokens",
+            t,
+            kv.CostModel.prior(model, gpu).recompute_us(n) / 1e3,
+            "ms",
+        )
+        for model, gpu, n, t in points
+    ]
+
+
+def within_priors() -> list[bool]:
+    """Whether each of these measurements lies between the ends of its prior."""
+    out = []
+    for row in priors():
+        model, _, rest = row.name.partition(" on ")
+        gpu, _, tokens = rest.partition(", ")
+        cost = kv.CostModel.prior(model, gpu)
+        count = int(tokens.split()[0].replace(",", ""))
+        ends = [end.recompute_us(count) / 1e3 for end in (cost.low, cost.high) if end is not None]
+        out.append(row.published is not None and ends[0] <= row.published <= ends[1])
+    return out
 
 
 def hinge() -> list[Row]:
@@ -226,7 +244,7 @@ TABLES = {
     "Hits from CPU memory on the same curve": ("h100_prefill", h100_hits),
     "Another bench of the same model and GPU, predicted": ("h100_prefill_again", h100_again),
     "A curve with a floor": ("mooncake_prefill", hinge),
-    "Priors alone, nothing fitted": ("h200_prefill", priors),
+    "Priors alone, nothing fitted": ("h200_prefill h20_prefill", priors),
     "Host to device by DMA: block size and bandwidth": ("h2d_dma", lambda: copies("h2d_dma")),
     "Host to device by a copy kernel": ("h2d_kernel", lambda: copies("h2d_kernel")),
     "NVMe reads": ("nvme_read", lambda: copies("nvme_read")),
@@ -242,9 +260,10 @@ def page() -> str:
     """Every table with its source."""
     sections = []
     for title, (key, make) in TABLES.items():
-        data = PUBLISHED[key]
+        data = PUBLISHED[key.split()[0]]
+        source = "; ".join(PUBLISHED[one]["source"] for one in key.split())
         read = ", read off a figure by eye" if data.get("read") == "chart" else ""
-        lines = [f"## {title}\n", f"Published: {data['source']}{read}.\n"]
+        lines = [f"## {title}\n", f"Published: {source}{read}.\n"]
         lines += ["| | published | ours | error |", "|---|---|---|---|"]
         rows = make()
         lines += [

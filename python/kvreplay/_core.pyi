@@ -224,6 +224,8 @@ class Replay:
         """Which engine answered: stack, blocks, future, sequences or profile."""
     def tiers(self) -> Table: ...
     def requests(self) -> Table: ...
+    def occupancy(self) -> Table:
+        """Resident blocks per tier after each request; no columns unless that was asked for."""
     def events(self) -> Table: ...
     def content(self, tier: int) -> list[int | str]: ...
     def ratios(self) -> Table:
@@ -249,6 +251,7 @@ def replay_profile(
     *,
     per_request: bool,
     events: bool,
+    occupancy: bool = False,
     progress: Progress | None = None,
 ) -> Replay:
     """The tiers of an engine over the whole trace, by its own rules."""
@@ -268,6 +271,7 @@ def replay(
     full_blocks_only: bool,
     per_request: bool,
     events: bool,
+    occupancy: bool = False,
     progress: Progress | None = None,
 ) -> Replay:
     """One hierarchy over the whole trace. A tier is a dict: name, capacity_blocks, policy, admission, fill,

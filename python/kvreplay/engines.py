@@ -48,6 +48,13 @@ class Profiled:
         """Factors between engine blocks, tokens and bytes."""
         return units.Scale(self.core.block_tokens, self.core.unique_blocks, units.kv_bytes_per_token(model))
 
+    def most_blocks(self, tiers: Sequence[Mapping[str, Any]]) -> int:
+        """Blocks a model may have to keep account of: named ones, and others as far as a tier has room."""
+        requests = self.trace.requests()
+        tokens = int(requests["input_tokens"].sum()) + int(requests["output_tokens"].fill_null(0).sum())
+        room = max(int(tier["capacity_blocks"]) for tier in tiers)
+        return self.core.unique_blocks + min(room, tokens // self.core.block_tokens)
+
 
 def option_texts(options: Mapping[str, object] | None) -> list[tuple[str, str]]:
     """Options as the core takes them: ``True`` becomes ``true``, numbers their digits.
@@ -116,16 +123,37 @@ def check_tiers(name: str, tiers: Sequence[Tier]) -> None:
                 )
 
 
+def check_model(name: str, model: object) -> None:
+    """Refuse a model whose cache an engine keeps by other rules than the profile's.
+
+    Raises
+    ------
+    ConfigError
+        For a model with windows or recurrent layers: engines keep its layers in groups with keys, hits and
+        evictions of their own, which no profile models.
+    """
+    if getattr(model, "is_hybrid", False):
+        raise ConfigError(
+            f"{getattr(model, 'name', 'the model')} is a hybrid model, and the profile {name} knows full "
+            "attention only",
+            hint="replay without the profile, or give --kv-bytes-per-token to count its blocks as if all "
+            "layers kept every token",
+        )
+
+
 def replay_core(
     engine: Profiled,
     tiers: list[dict[str, Any]],
     *,
     events: bool,
+    occupancy: bool,
     progress: ProgressHook | None,
 ) -> _core.Replay:
     """Run the engine's model over the trace."""
     return calls.run(
-        lambda p: _core.replay_profile(engine.core, tiers, per_request=True, events=events, progress=p),
+        lambda p: _core.replay_profile(
+            engine.core, tiers, per_request=True, events=events, occupancy=occupancy, progress=p
+        ),
         what=f"replaying {engine.name}",
         hook=progress,
     )

@@ -7,6 +7,7 @@ so for ages near the length of the trace.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -44,21 +45,45 @@ class Odds:
     ----------
     trace
         The trace.
+    requests
+        Its ``requests()``, where they are at hand.
+    runs
+        Its :func:`kvreplay.reuse_runs` in any order, where they are at hand; by age is fastest.
     progress
         The hook of :func:`kvreplay.replay`.
     """
 
-    def __init__(self, trace: Trace, *, progress: ProgressHook | None = None) -> None:
-        seen = ceiling(trace).select("request", new="hit_blocks")
-        self._paths = trace.requests().select("request", "arrival_us", "blocks").join(seen, on="request")
-        runs = reuse_runs(trace, progress=progress).select(
-            "request", "previous_request", "age_us", first="start", end=pl.col("start") + pl.col("length")
+    def __init__(
+        self,
+        trace: Trace,
+        *,
+        requests: pl.DataFrame | None = None,
+        runs: pl.DataFrame | None = None,
+        progress: ProgressHook | None = None,
+    ) -> None:
+        # Requests are numbered by their row: what belongs to one is gathered, which joins need not find.
+        new = ceiling(trace)["hit_blocks"]
+        every = trace.requests() if requests is None else requests
+        self._paths = every.select("request", "arrival_us", "blocks", new=new)
+        runs = reuse_runs(trace, progress=progress) if runs is None else runs
+        self._runs = runs.select(
+            "request",
+            "previous_request",
+            "age_us",
+            first="start",
+            end=pl.col("start") + pl.col("length"),
+            # From here on the previous request held its blocks for the first time.
+            new_before=new.gather(runs["previous_request"]),
         )
-        arrivals = self._paths.select("request", "arrival_us")
-        self._runs = runs.join(arrivals, on="request", maintain_order="left")
         last = self._paths["arrival_us"].max()
         self._last_us = None if last is None else int(last)  # type: ignore[arg-type]
         self._levels: list[pl.DataFrame] = []
+
+    @cached_property
+    def _timed_runs(self) -> pl.DataFrame:
+        """The runs with the arrival of their request."""
+        arrivals = self._paths["arrival_us"].gather(self._runs["request"])
+        return self._runs.with_columns(arrivals.alias("arrival_us"))
 
     def _accesses(self, uses: int) -> pl.DataFrame:
         """Accesses of blocks that are then used for the `uses`-th time: ``request``, ``first``, ``end``."""
@@ -74,7 +99,7 @@ class Odds:
     def _following(self, accesses: pl.DataFrame) -> pl.DataFrame:
         """The next accesses of the blocks of `accesses`, with ``age_us``, the time in between."""
         before = accesses.select("first", "end", previous_request="request")
-        both = self._runs.join(before, on="previous_request", suffix="_before").with_columns(
+        both = self._timed_runs.join(before, on="previous_request", suffix="_before").with_columns(
             first=pl.max_horizontal("first", "first_before"), end=pl.min_horizontal("end", "end_before")
         )
         some = both.filter(pl.col("end") > pl.col("first"))
@@ -91,7 +116,7 @@ class Odds:
             at_risk, reused = self._counts(self._accesses(uses), self._accesses(uses + 1), age)
         else:  # all accesses but those of blocks with fewer uses
             whole = self._paths.select("arrival_us", first=pl.lit(0, pl.Int64), end="blocks")
-            at_risk, reused = self._counts(whole, self._runs, age)
+            at_risk, reused = self._counts(whole, self._timed_runs, age)
             for fewer in range(1, MOST_USES):
                 less = self._counts(self._accesses(fewer), self._accesses(fewer + 1), age)
                 at_risk, reused = at_risk - less[0], reused - less[1]
@@ -115,15 +140,24 @@ class Odds:
     def of_depth(self, block: int) -> float | None:
         """Share of the distinct prefixes of ``block + 1`` blocks used a second time; ``None`` without any."""
         at = (pl.col("first") <= block) & (block < pl.col("end"))
-        prefixes = self._accesses(1).filter(at).height
-        return self._accesses(2).filter(at).height / prefixes if prefixes else None
+        new = (pl.col("new") <= block) & (block < pl.col("blocks"))
+        prefixes = self._paths.select(new.sum()).item()
+        again = self._runs.select((at & (pl.col("new_before") <= block)).sum()).item()
+        return again / prefixes if prefixes else None
 
     def within(self, age_us: float) -> float | None:
         """Share of all reused blocks whose last use is at most `age_us` ago; ``None`` where there is none."""
-        every = _blocks(self._runs)
-        if self._last_us is None or not every:
+        ages, blocks = self._by_age
+        if self._last_us is None or not blocks.len():
             return None
-        return _blocks(self._runs.filter(pl.col("age_us") <= age_us)) / every
+        count = int(ages.search_sorted(age_us, side="right"))
+        return int(blocks[count - 1]) / int(blocks[-1]) if count else 0.0
+
+    @cached_property
+    def _by_age(self) -> tuple[pl.Series, pl.Series]:
+        """Ages of the runs, ascending, and the blocks of all runs up to each."""
+        ordered = self._runs.select("age_us", blocks=pl.col("end") - pl.col("first")).sort("age_us")
+        return ordered["age_us"], ordered["blocks"].cum_sum()
 
 
 def _blocks(runs: pl.DataFrame) -> int:

@@ -11,6 +11,7 @@ from kvreplay.errors import ConfigError, unknown
 from kvreplay.results import ReplayResult
 from kvreplay.splits import Split
 from kvreplay.warmup import warmup_requests
+from kvreplay.worth.bounds import check_times
 from kvreplay.worth.plan import Plan, make_plan
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ def replay(
     group_by
         A column of the trace (``"tenant"``) or several: adds ``result.groups``.
     window
-        A duration (``"5m"``): adds ``result.windows``.
+        A duration (``"5m"``): adds ``result.windows``, with each tier's occupancy over time.
     progress
         Called with ``(what, done, total)`` in requests.
 
@@ -291,11 +292,13 @@ def replay(
     """
     check_rules(mode, unit)
     plan = plan_of(tiers, model=model, hardware=hardware, cost=cost, prices=prices, mode=mode)
+    check_times(plan, trace)
     engine = None
     if profile is not None:
         check_generic(profile, mode=mode, unit=unit, last_token=last_token, full_blocks_only=full_blocks_only)
         engine = engines.profiled(trace, profile, profile_options)
         engines.check_tiers(engine.name, tiers)
+        engines.check_model(engine.name, plan.model)
         trace = engine.trace
     elif profile_options:
         raise ConfigError("profile_options without a profile", hint='give profile="vllm@0.33" too')
@@ -303,9 +306,12 @@ def replay(
     resolved = resolve_tiers(tiers, scale)
     warm = warmup_requests(trace, warmup)
     split = Split.of(trace, group_by=group_by, window=window)
-    _check_memory(trace, len(tiers), events=events)
+    blocks = trace.core.unique_blocks() if engine is None else engine.most_blocks(resolved)
+    _check_memory(trace, len(tiers), blocks=blocks, events=events)
     if engine is not None:
-        core = engines.replay_core(engine, resolved, events=events, progress=progress)
+        core = engines.replay_core(
+            engine, resolved, events=events, occupancy=window is not None, progress=progress
+        )
     else:
         core = calls.run(
             lambda p: _core.replay(
@@ -317,6 +323,7 @@ def replay(
                 full_blocks_only=full_blocks_only,
                 per_request=True,  # ratios that are means over requests need the hits of each
                 events=events,
+                occupancy=window is not None,
                 progress=p,
             ),
             what="replaying",
@@ -380,9 +387,9 @@ def plan_of(
     return make_plan(links, model=model, hardware=hardware, cost=cost, prices=prices)
 
 
-def _check_memory(trace: Trace, tiers: int, *, events: bool) -> None:
+def _check_memory(trace: Trace, tiers: int, *, blocks: int, events: bool) -> None:
     totals = trace.core.totals()
-    memory.check_replays(trace.core.unique_blocks(), tiers=tiers, workers=1)
+    memory.check_replays(blocks, tiers=tiers, workers=1)
     memory.check(
         len(trace) * (tiers + 1) * _BYTES_PER_REQUEST_AND_TIER,
         what=f"the hits of {len(trace):,} requests",

@@ -14,6 +14,8 @@ from kvreplay.frames import frame
 from kvreplay.splits import SESSION, SESSION_COLUMNS, Split, groups, requests_to_split, windows
 from kvreplay.tier_warnings import tier_warnings
 from kvreplay.units import kv_bytes_per_token
+from kvreplay.worth.bounds import check_times
+from kvreplay.worth.budget import budget_warnings
 from kvreplay.worth.retiming import grid, plans_of
 from kvreplay.worth.timing import timed
 from kvreplay.worth.totals import tier_totals, untimed_warnings
@@ -231,6 +233,7 @@ class ReplayResult:
             costs=None if cost is None else [cost],
             links={name: [link] for name, link in (links or {}).items()},
         )
+        check_times(plan, self._trace)
         out = copy(self)
         for name in _TIMED:
             vars(out).pop(name, None)
@@ -267,6 +270,8 @@ class ReplayResult:
             As :meth:`retime`; for more than 100,000 combinations.
         """
         plans = plans_of(self._need_plan(), models=models, hardware=hardware, costs=costs, links=links)
+        for plan in plans:
+            check_times(plan, self._trace)
         requests = self._all_requests
         if any(plan.stores_block for plan in plans):
             requests = pl.concat([requests, self.writes], how="horizontal")
@@ -279,13 +284,18 @@ class ReplayResult:
 
     @cached_property
     def writes(self) -> pl.DataFrame:
-        """Tokens that each request wrote to each tier (:mod:`kvreplay.worth.writes`), Float64."""
+        """Tokens that each request wrote to each tier (:mod:`kvreplay.worth.writes`), Int64."""
         core = frame(self._core.tiers())
         totals = (core["inserted_blocks"] * self._scale.block_tokens).to_list()
         if self._events:
             weights = weights_by_events(self.events, self.tier_names, len(self._trace))
         else:
-            weights = weights_by_offers(self._all_requests, self.tier_names, core["fill"].to_list())
+            weights = weights_by_offers(
+                self._all_requests,
+                self.tier_names,
+                core["fill"].to_list(),
+                block_tokens=self._scale.block_tokens,
+            )
         return written_tokens(weights, self.tier_names, totals)
 
     @cached_property
@@ -307,11 +317,15 @@ class ReplayResult:
         """What each window of time got (``window="5m"``); windows without a request have no row.
 
         ``window`` (number from 0, of equal length from the first arrival), ``from_us``, ``until_us`` (on the
-        trace's clock), then the columns of :attr:`groups` from ``requests`` on.
+        trace's clock), then the columns of :attr:`groups` from ``requests`` on, then
+        ``resident_blocks_<tier>`` per tier: the blocks it holds after the last request of the window.
         """
         if self._split.window_us is None:
             raise ConfigError("windows were not asked for", hint='replay with window="5m"')
-        return windows(self.splittable, self.tier_names, self._split.window_us)
+        held = frame(self._core.occupancy())
+        return windows(
+            self.splittable.with_columns(held.get_columns()), self.tier_names, self._split.window_us
+        )
 
     @cached_property
     def groups(self) -> pl.DataFrame:
@@ -329,10 +343,12 @@ class ReplayResult:
 
     @cached_property
     def warnings(self) -> list[dict[str, str]]:
-        """What to know of the tiers: too small, larger than the trace, not timed; ``{code, text}`` each."""
+        """What to know of the tiers (too small or large, not timed, beyond memory), ``{code, text}`` each."""
         capacities = self.tiers["capacity_blocks"].to_list()
-        untimed = [] if self._plan is None else untimed_warnings(self._plan)
-        return tier_warnings(self._trace, self.tier_names, capacities) + untimed
+        out = tier_warnings(self._trace, self.tier_names, capacities)
+        if self._plan is not None:
+            out += untimed_warnings(self._plan) + budget_warnings(self.tiers, self._plan)
+        return out
 
     @cached_property
     def ratios(self) -> pl.DataFrame:

@@ -139,11 +139,16 @@ def _sums(tiers: list[str]) -> list[pl.Expr]:
     ]
 
 
-def _finish(out: pl.DataFrame, keys: list[str], tiers: list[str]) -> pl.DataFrame:
+def _finish(out: pl.DataFrame, keys: list[str], tiers: list[str], more: Sequence[str] = ()) -> pl.DataFrame:
     return out.with_columns(
         token_hit_ratio=ratio(pl.col("hit_tokens"), pl.col("input_tokens")),
         request_hit_ratio=ratio(pl.col("hit_requests"), pl.col("requests")),
-    ).select(*keys, *split_columns(tiers))
+    ).select(*keys, *split_columns(tiers), *more)
+
+
+def occupancy_columns(tiers: list[str]) -> list[str]:
+    """Columns of windows that say what each tier holds."""
+    return [f"resident_blocks_{name}" for name in tiers]
 
 
 def split_columns(tiers: list[str]) -> list[str]:
@@ -174,10 +179,14 @@ def groups(requests: pl.DataFrame, tiers: list[str], group_by: Sequence[str]) ->
 
 
 def windows(requests: pl.DataFrame, tiers: list[str], window_us: int) -> pl.DataFrame:
-    """Sums per window of time from the first arrival, sorted; windows without a request have no row."""
+    """Sums per window of time from the first arrival, sorted; windows without a request have no row.
+
+    What the tiers hold is taken after the last request of the window, ``requests`` being in replay order.
+    """
     first = requests["arrival_us"].min()
     number = ((pl.col("arrival_us") - first) // window_us).cast(pl.Int64)
-    out = requests.group_by(number.alias("window")).agg(_sums(tiers)).sort("window")
+    held = [pl.col(name).last().cast(pl.Int64) for name in occupancy_columns(tiers)]
+    out = requests.group_by(number.alias("window")).agg(_sums(tiers) + held).sort("window")
     start = pl.lit(first, pl.Int64) + pl.col("window") * window_us
     out = out.with_columns(from_us=start, until_us=start + window_us)
-    return _finish(out, ["window", "from_us", "until_us"], tiers)
+    return _finish(out, ["window", "from_us", "until_us"], tiers, occupancy_columns(tiers))

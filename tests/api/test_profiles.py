@@ -94,6 +94,12 @@ def test_a_trace_that_a_profile_cannot_serve_is_refused() -> None:
     assert "outputs=none" in error.value.hint
     result = kv.replay(unknown, [GPU], profile="vllm@0.33", profile_options={"outputs": "none"})
     assert result.summary["hit_tokens"] == 16
+    for replay in (
+        lambda: kv.replay(trace([[1, 2]]), [GPU], profile="vllm@0.33", model="gpt-oss-20b"),
+        lambda: kv.sweep(trace([[1, 2]]), [{"tiers": [GPU], "profile": "vllm"}], model="gpt-oss-20b"),
+    ):
+        with pytest.raises(kv.ConfigError, match="gpt-oss-20b is a hybrid model"):
+            replay()
     with pytest.raises(kv.ConfigError, match="engine blocks of 16 tokens do not fit trace blocks of 24"):
         kv.replay(trace([[1, 2]], block_tokens=24), [GPU], profile="vllm@0.33")
 
@@ -150,3 +156,18 @@ def test_listed_outputs_bound_the_hits_from_above() -> None:
     # The second request finds its first two blocks, and the two decoded ones where they are known.
     assert [(row["outputs"], row["hit_tokens"]) for row in bounds] == [("private", 96), ("listed", 128)]
     assert engines.output_bounds(trace([[1, 2]]), [tier], profile="vllm@0.33") == []
+
+
+def test_windows_say_what_the_tiers_of_a_profile_hold(chats: kv.Trace) -> None:
+    result = kv.replay(chats, [kv.Tier("gpu", capacity=400)], profile="vllm@0.33", window="10s")
+    held = result.windows["resident_blocks_gpu"]
+    assert held[-1] == result.tiers["resident_blocks"][0]
+    assert held.max() == 399
+
+
+def test_a_replay_that_would_not_fit_into_memory_is_refused() -> None:
+    rows = pl.DataFrame(
+        {"input_tokens": [16] * 4000, "output_tokens": [2**31] * 4000, "hash_ids": [[1]] * 4000}
+    )
+    with pytest.raises(kv.ConfigError, match="would take about"):
+        kv.replay(kv.read_trace(rows, block_tokens=16), [kv.Tier("gpu", capacity=2**40)], profile="vllm@0.33")

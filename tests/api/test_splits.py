@@ -64,6 +64,29 @@ def test_windows_have_rows_where_requests_are() -> None:
     assert result.windows["input_tokens"].sum() == result.summary["input_tokens"]
 
 
+@pytest.mark.parametrize("mode", ["prefix", "object"])
+@pytest.mark.parametrize("policy", ["lru", "fifo", "opt"])
+def test_windows_say_what_the_tiers_hold(policy: str, mode: str) -> None:
+    rows = [row(0, [1, 2], None), row(1, [1, 2, 3], None), row(5, [4], None), row(12, [5, 6, 7], None)]
+    tier = kv.Tier("gpu", capacity=4, policy=policy)
+    result = kv.replay(trace_of(rows), [tier], mode=mode, window="5us")
+    held = result.windows["resident_blocks_gpu"].to_list()
+    assert result.windows.columns[-1] == "resident_blocks_gpu"
+    assert held[-1] == result.tiers["resident_blocks"][0]
+    if policy != "opt":
+        assert held == [3, 4, 4]
+
+
+def test_what_two_tiers_hold_is_the_same_from_both_engines(chats: kv.Trace) -> None:
+    first = chats.core.longest_path()
+    tiers = [kv.Tier("gpu", capacity=first), kv.Tier("cpu", capacity=3 * first, fill="victim")]
+    fast, slow = (kv.replay(chats, tiers, window="10s", events=events) for events in (False, True))
+    assert (fast.summary["engine"], slow.summary["engine"]) == ("stack", "blocks")
+    assert fast.windows.equals(slow.windows)
+    last = fast.windows.select("resident_blocks_gpu", "resident_blocks_cpu").row(-1)
+    assert list(last) == fast.tiers["resident_blocks"].to_list()
+
+
 def test_groups_of_several_columns_and_of_missing_values() -> None:
     result = kv.replay(trace_of(ROWS), [kv.Tier("gpu", capacity=100)], group_by=["session", "tenant"])
     assert result.groups.select("session", "tenant", "requests").rows() == [

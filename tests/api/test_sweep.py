@@ -301,3 +301,24 @@ def test_a_curve_does_not_depend_on_threads(chats: kv.Trace, monkeypatch: pytest
         monkeypatch.setenv("KVREPLAY_THREADS", count)
         curves.append(kv.hit_curve(chats, policy="arc", capacities=range(10, 300, 30), warmup=0.5))
     assert curves[0].equals(curves[1])
+
+
+def test_points_with_links_are_timed_as_replays_are(chats: kv.Trace, tmp_path: Path) -> None:
+    worth: dict[str, Any] = {"model": "llama-3.1-8b", "hardware": "h100-sxm"}
+    tiers = [kv.Tier("gpu", capacity="5%"), kv.Tier("cpu", capacity="20%")]
+    grid = {"tiers": [tiers], "cpu.link": [None, "pcie4-x16", "pcie5-x16"], "cpu.capacity": ["10%", "20%"]}
+    table = kv.sweep(chats, grid, store=tmp_path, **worth)
+    assert table["harmful_hits"].null_count() == 4  # no link: nothing is known
+    for link in ("pcie4-x16", "pcie5-x16"):
+        for capacity in ("10%", "20%"):
+            timed = [tiers[0], kv.Tier("cpu", capacity=capacity, link=link)]
+            want = kv.replay(chats, timed, **worth).tiers.row(1, named=True)
+            mine = table.filter(tier="cpu", link=link, capacity_blocks=want["capacity_blocks"])
+            assert mine.height == 1
+            for name in ("hit_tokens", "hits", "harmful_hits", "saved_us", "written_bytes"):
+                assert mine[name][0] == want[name], name
+    seen: list[int] = []
+    again = kv.sweep(chats, grid, store=tmp_path, progress=lambda _, done, __: seen.append(done), **worth)
+    assert again.equals(table)
+    plain = kv.sweep(chats, {"tiers": [tiers]})
+    assert plain["saved_us"].null_count() == 2

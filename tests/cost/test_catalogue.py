@@ -141,7 +141,7 @@ def test_parameters_of_dense_models(name: str) -> None:
 def test_parameters_of_models_with_experts_are_what_their_names_say(name: str) -> None:
     spec = kv.model(name)
     total, active = NAMED[name]
-    fields = data.catalogue("models")[name]["config"]
+    fields = data.config_of(name)
     embeddings = (
         fields["vocab_size"] * fields["hidden_size"] * (1 if fields.get("tie_word_embeddings") else 2)
     )
@@ -152,7 +152,7 @@ def test_parameters_of_models_with_experts_are_what_their_names_say(name: str) -
 
 
 def test_every_entry_has_source_and_date_and_nothing_unknown() -> None:
-    known = {"source", "date", "aliases", "config", "params_total", "params_active"}
+    known = {"source", "date", "aliases", "params_total", "params_active", *data.CONFIG_PARTS}
     for name, entry in data.catalogue("models").items():
         assert set(entry) <= known, name
         assert entry["source"], name

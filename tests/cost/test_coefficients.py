@@ -74,6 +74,14 @@ class TestPrior:
             assert cost.low.recompute_us(tokens) <= ms * 1e3 * 1.03
             assert cost.recompute_us(tokens) >= ms * 1e3
 
+    def test_small_models_and_starved_gpus_have_priors_of_their_own(self) -> None:
+        assert (
+            "MFU 0.35 of the dense peak, between 0.2 and 0.65" in kv.CostModel.prior("qwen3-0.6b", "l4").error
+        )
+        assert (
+            "MFU 0.85 of the dense peak, between 0.6 and 0.95" in kv.CostModel.prior("qwen3-8b", "h20").error
+        )
+
     def test_a_known_mfu_has_no_ends(self) -> None:
         cost = kv.CostModel.prior("llama-3.1-8b", "h100-sxm", mfu=0.64)
         assert (cost.low, cost.high) == (None, None)

@@ -8,7 +8,9 @@ import typer
 
 from kvreplay import display
 from kvreplay.cli import console, interrupt, options as o
+from kvreplay.errors import ConfigError
 from kvreplay.specs import key_values
+from kvreplay.units import kv_bytes_per_token
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,6 +21,7 @@ SCHEMA = "sweep/1"
 
 
 @o.reads_traces
+@o.times_hits
 def command(
     traces: o.Traces,
     policy: Annotated[
@@ -54,9 +57,6 @@ def command(
         typer.Option(help="An engine profile of the grid. Repeatable.", metavar="NAME@VERSION"),
     ] = None,
     profile_option: o.ProfileOptions = None,
-    model: o.Model = None,
-    kv_dtype: o.KvDtype = None,
-    kv_bytes_per_token: o.KvBytes = None,
     last_token: o.LastToken = None,
     full_blocks_only: o.FullBlocksOnly = None,
     store: Annotated[
@@ -68,6 +68,7 @@ def command(
     json: o.Json = None,
     quiet: o.Quiet = None,
     *,
+    worth: dict[str, Any],
     reading: dict[str, Any],
 ) -> None:
     """Replay a trace through every combination of the values given, on all processors.
@@ -80,8 +81,10 @@ def command(
     from kvreplay.sweeping.texts import grid_of
 
     interrupt.work_begins()
-    chosen = o.chosen_model(model, kv_bytes_per_token, kv_dtype=kv_dtype)
-    given["kv_bytes_per_token"] = getattr(chosen, "kv_bytes_per_token", chosen)
+    arguments = o.worth_of(worth)
+    if arguments.pop("prices"):
+        raise ConfigError("a sweep has no money in it, and --price was given", hint="analyze has")
+    given["kv_bytes_per_token"] = kv_bytes_per_token(arguments["model"])
     grid = grid_of(policies=policy, capacities=capacity, admissions=admission, tiers=tier)
     grid |= {
         "mode": mode or ["prefix"],
@@ -97,7 +100,7 @@ def command(
     progress = console.progress(quiet=bool(quiet))
     trace = o.read(traces, reading, progress)
     console.warn_of_quality(trace, quiet=bool(quiet))
-    frame = sweep(trace, grid, store=store, model=chosen, progress=progress)
+    frame = sweep(trace, grid, store=store, progress=progress, **arguments)
     if out is not None:
         _write(frame, trace, given, out)
     if json:
@@ -123,6 +126,7 @@ def _write(frame: pl.DataFrame, trace: Trace, given: dict[str, Any], out: str) -
         "last_token",
     )
     spec = {"command": "sweep"} | {key: given[key] for key in (*keys, "full_blocks_only")}
+    spec |= {key: given["worth"][key] for key in ("model", "kv_dtype", "tp", "hardware")}
     with new_file(out, overwrite=bool(given["overwrite"])) as beside:
         files.write(frame, beside, schema=SCHEMA, spec=files.spec_text(spec), trace_sha256=trace.core.sha256)
 
@@ -130,7 +134,8 @@ def _write(frame: pl.DataFrame, trace: Trace, given: dict[str, Any], out: str) -
 def _text(frame: pl.DataFrame, trace: Trace, width: int) -> str:
     from kvreplay.report.text import heading, section
 
-    rows = [["tiers", "hit tokens", "served", "stored", "dead"]]
+    timed = frame["saved_us"].null_count() < frame.height
+    rows = [["tiers", "hit tokens", "served", *(["saves"] if timed else []), "stored", "dead"]]
     for _, point in frame.group_by("point", maintain_order=True):
         first = point.row(0, named=True)
         rules = [
@@ -143,11 +148,17 @@ def _text(frame: pl.DataFrame, trace: Trace, width: int) -> str:
                 " ".join([first["tiers"], *rules]),
                 display.tokens(first["all_hit_tokens"]),
                 display.percent(first["token_hit_ratio"]),
+                *([display.signed_span(_saved(point["saved_us"]))] if timed else []),
                 display.count(_sum(point["inserted_blocks"])),
                 display.count(_sum(point["dead_on_arrival_blocks"])),
             ]
         )
     return f"{heading(trace.info, width)}\n\n{section('Sweep', rows, width)}"
+
+
+def _saved(values: pl.Series) -> int | None:
+    """What the tiers below the first save: what the GPU's own memory saves is no reason to have them."""
+    return _sum(values[1:] if len(values) > 1 else values)
 
 
 def _sum(values: pl.Series) -> int | None:

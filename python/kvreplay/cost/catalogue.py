@@ -98,7 +98,7 @@ def _find(name_or_path: str | os.PathLike[str]) -> tuple[Config, dict[str, Any]]
             return config, {"source": config.name, "date": ""}
         raise unknown("model", text, list(data.catalogue("models"))) from None
     entry = data.catalogue("models")[name]
-    return Config(entry["config"], name=name), entry
+    return Config(data.config_of(name), name=name), entry
 
 
 def _spec(config: Config, facts: dict[str, Any], options: dict[str, Any]) -> ModelSpec:

@@ -22,10 +22,15 @@ if TYPE_CHECKING:
     from kvreplay.cost.modelspec import ModelSpec
     from kvreplay.cost.transfer import Link
 
-# Prior of the share of the peak rate that prefill reaches: fits of published curves on Hopper give 0.56-0.64
-# for 8-14 B models beyond 8k tokens, roofline tables 0.32-0.45, small models less. See docs/cost.
-MFU = 0.5
-MFU_LOW, MFU_HIGH = 0.35, 0.65
+# Prior of the share of the peak rate that prefill reaches, as (low, middle, high). Fits of published curves
+# on Hopper give 0.56-0.64 for 8-14 B models beyond 8k tokens, roofline tables 0.32-0.45 (docs/cost).
+MFU = (0.35, 0.5, 0.65)
+# Launches bound small models: 0.26 for Qwen3-0.6B on an H200.
+MFU_SMALL = (0.2, 0.35, 0.65)
+_SMALL_BODY = 3e9
+# A GPU with little compute for its memory runs near its peak: 0.94 for a 30 B-A3B model on an H20.
+MFU_STARVED = (0.6, 0.85, 0.95)
+_STARVED_FLOPS_PER_BYTE = 100
 # Attention reaches less of the peak than matrices do: 0.64 against 0.56 in the fit to the H100 curve.
 ATTENTION_FACTOR = 1.15
 # Share of the memory bandwidth that reading the weights reaches (aiconfigurator, systems/*.yaml).
@@ -143,7 +148,7 @@ class CostModel:
         mfu: float | None = None,
         gpus: int = 1,
     ) -> CostModel:
-        """A model of peak rates: not measured, and wide (MFU 0.5, from 0.35 to 0.65).
+        """A model of peak rates: not measured, and wide (see :func:`prior_mfu`).
 
         Parameters
         ----------
@@ -166,28 +171,45 @@ class CostModel:
             return _prior(
                 spec, device, mfu=mfu, ranks=ranks, error=f"prior at the given MFU of {mfu:g}: not measured"
             )
+        least, middle, most = prior_mfu(spec, device)
         text = (
-            f"prior, not measured: MFU {MFU:g} of the dense peak, between {MFU_LOW:g} and {MFU_HIGH:g}; "
+            f"prior, not measured: MFU {middle:g} of the dense peak, between {least:g} and {most:g}; "
             "calibrate with a few measured times"
         )
         return replace(
-            _prior(spec, device, mfu=MFU, ranks=ranks, error=text),
-            low=_prior(spec, device, mfu=MFU_HIGH, ranks=ranks, error=f"prior at MFU {MFU_HIGH:g}"),
-            high=_prior(spec, device, mfu=MFU_LOW, ranks=ranks, error=f"prior at MFU {MFU_LOW:g}"),
+            _prior(spec, device, mfu=middle, ranks=ranks, error=text),
+            low=_prior(spec, device, mfu=most, ranks=ranks, error=f"prior at MFU {most:g}"),
+            high=_prior(spec, device, mfu=least, ranks=ranks, error=f"prior at MFU {least:g}"),
         )
 
 
 EXTRAPOLATION = 1.5
 
 
+def _starved(device: Hardware) -> bool:
+    """Whether a GPU has little compute for its memory: everything then runs near the peak, attention too."""
+    return device.bf16_tflops * 1e3 / device.hbm_gb_s < _STARVED_FLOPS_PER_BYTE
+
+
+def prior_mfu(spec: ModelSpec, device: Hardware) -> tuple[float, float, float]:
+    """Share of the dense 16-bit peak that prefill may reach: low, middle, high.
+
+    Wide on purpose: one published point or two stand behind each case.
+    """
+    if _starved(device):
+        return MFU_STARVED
+    return MFU_SMALL if spec.params_body < _SMALL_BODY else MFU
+
+
 def _prior(spec: ModelSpec, device: Hardware, *, mfu: float, ranks: int, error: str) -> CostModel:
     flops_per_us = device.bf16_tflops * 1e6 * ranks
+    slower = 1.0 if _starved(device) else ATTENTION_FACTOR
     read_us = spec.params_total * _WEIGHT_BYTES / (device.hbm_gb_s * 1e3 * HBM_SHARE * ranks)
     return CostModel(
         c0_us=PRIOR_C0_US,
         floor_us=read_us,
         linear_us_per_token=spec.linear_flops_per_token / (flops_per_us * mfu),
-        quadratic_us_per_token2=spec.attention_flops_coefficient / (flops_per_us * mfu / ATTENTION_FACTOR),
+        quadratic_us_per_token2=spec.attention_flops_coefficient * slower / (flops_per_us * mfu),
         origin="prior",
         error=error,
     )

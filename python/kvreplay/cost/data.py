@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+CONFIG_PARTS = ("size", "attention", "pattern", "state", "experts")
+
+
 @cache
 def catalogue(name: str) -> dict[str, dict[str, Any]]:
     """The entries of ``NAME.toml`` by name, in the order of the file."""
@@ -20,29 +23,24 @@ def catalogue(name: str) -> dict[str, dict[str, Any]]:
     return tomllib.loads(text)
 
 
-def entry(name: str, *, of: str, what: str) -> dict[str, Any]:
-    """One entry of a catalogue, found by its name or an alias, whatever the case.
+def canonical(name: str, *, of: str, what: str) -> str:
+    """The name an entry has in its catalogue, found by name or alias, whatever the case.
 
     Raises
     ------
     ConfigError
         When there is none, with the nearest name and all known ones.
     """
-    return catalogue(of)[canonical(name, of=of, what=what)]
-
-
-def canonical(name: str, *, of: str, what: str) -> str:
-    """The name an entry has in its catalogue.
-
-    Raises
-    ------
-    ConfigError
-        As :func:`entry`.
-    """
     found = _names(of).get(name.strip().lower())
     if found is None:
         raise unknown(what, name, list(catalogue(of)))
     return found
+
+
+def config_of(model: str) -> dict[str, Any]:
+    """The fields of a model's ``config.json``, which its entry keeps in several tables."""
+    entry = catalogue("models")[model]
+    return {name: value for part in CONFIG_PARTS for name, value in entry.get(part, {}).items()}
 
 
 @cache

@@ -133,6 +133,11 @@ class ModelSpec:
         """Work per token that does not depend on its position: 2 per parameter, and bounded attention."""
         return 2.0 * self.params_body + self.window_flops_per_token
 
+    @property
+    def is_hybrid(self) -> bool:
+        """Whether some layers keep a window or a state instead of every token's keys and values."""
+        return self.state_bytes > 0 or any(group.window_tokens is not None for group in self.groups)
+
     def stored_tokens(self, tokens: int) -> int:
         """Tokens of a prefix that are stored: whole blocks."""
         return tokens if self.block_tokens is None else tokens - tokens % self.block_tokens

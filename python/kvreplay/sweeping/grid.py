@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from kvreplay.engines import check_tiers, option_texts
+from kvreplay.engines import check_model, check_tiers, option_texts
 from kvreplay.errors import ConfigError, unknown
 from kvreplay.replaying import Tier, check_generic, check_rules, resolve_tiers
 
@@ -71,6 +71,7 @@ class Point:
             )
             engine = profiled(self.profile, rules["profile_options"])
             check_tiers(engine.name, self.tiers)
+            check_model(engine.name, model)
             scale = engine.scale(model)
             rules["profile"] = engine.name
         elif self.profile_options:

@@ -16,7 +16,9 @@ from kvreplay.errors import ConfigError
 from kvreplay.points import ratio
 from kvreplay.sweeping import grid as grids, work
 from kvreplay.sweeping.store import Store, key_of
+from kvreplay.sweeping.timed import plan_of_point
 from kvreplay.threads import threads
+from kvreplay.worth.plan import resolve_model
 
 if TYPE_CHECKING:
     import os
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from kvreplay import units
     from kvreplay.calls import ProgressHook
+    from kvreplay.cost import CostModel, Hardware
     from kvreplay.trace import Trace
 
 SWEEP_SCHEMA: dict[str, Any] = {
@@ -40,6 +43,7 @@ SWEEP_SCHEMA: dict[str, Any] = {
     "touch": pl.String,
     "closure": pl.String,
     "chunk_blocks": pl.Int64,
+    "link": pl.String,
     "capacity_blocks": pl.Int64,
     "capacity_tokens": pl.Int64,
     "capacity_bytes": pl.Int64,
@@ -59,6 +63,8 @@ SWEEP_SCHEMA: dict[str, Any] = {
     "stranded_blocks": pl.Int64,
     "resident_blocks": pl.Int64,
     "hits": pl.Int64,
+    "harmful_hits": pl.Int64,
+    "saved_us": pl.Int64,
     "written_bytes": pl.Int64,
     "read_bytes": pl.Int64,
     "all_hit_blocks": pl.Int64,
@@ -76,6 +82,8 @@ def sweep(
     store: str | os.PathLike[str] | None = None,
     on_result: Callable[[pl.DataFrame], None] | None = None,
     model: object = None,
+    hardware: str | Hardware | None = None,
+    cost: CostModel | None = None,
     progress: ProgressHook | None = None,
 ) -> pl.DataFrame:
     """Replay a trace through every point of a grid of tiers.
@@ -100,8 +108,9 @@ def sweep(
         missing, also after an interruption.
     on_result
         Called in the calling thread with the rows of every finished point, in the order in which they finish.
-    model
-        Bytes of KV per token (an int, or an object with ``kv_bytes_per_token``), for sizes in bytes.
+    model, hardware, cost
+        As in :func:`kvreplay.replay`: points whose tiers have links are timed. To try many links over the
+        same hits, :meth:`ReplayResult.retime_grid` needs one replay instead of one per link.
     progress
         Called with ``("sweeping", done, total)`` in distinct points.
 
@@ -111,7 +120,8 @@ def sweep(
         One row per point and tier, sorted by point (its place in the grid) and tier (fastest first). The
         columns of ``result.tiers`` are those of one tier; ``all_hit_blocks``, ``all_hit_tokens`` and
         ``token_hit_ratio`` (of all input tokens) are those of the point. ``engine`` says what computed it.
-        Absent values are null: what ``opt`` writes, bytes without a model, usable hits in prefix mode.
+        ``harmful_hits`` and ``saved_us`` are there where a point is timed. Absent values are null: what
+        ``opt`` writes, bytes without a model, usable hits in prefix mode.
 
     Raises
     ------
@@ -128,12 +138,20 @@ def sweep(
     >>> out.select("capacity_blocks", "policy").rows()
     [(100, 'lru'), (100, 'fifo'), (1000, 'lru'), (1000, 'fifo')]
     """
+    model = resolve_model(model)
+    worth = {"model": model, "hardware": hardware, "cost": cost}
     scale = trace.scale(model)
-    profiled = _Profiles(trace)
-    specs = [point.resolved(scale, profiled, model) for point in grids.expand(grid)]
+    profiles = _Profiles(trace)
+    every = grids.expand(grid)
+    plans_of_points = [plan_of_point(trace, point.tiers, point.mode, worth) for point in every]
+    specs = [
+        point.resolved(scale, profiles, model) | ({} if plan is None else {"worth": plan.assumptions})
+        for point, plan in zip(every, plans_of_points, strict=True)
+    ]
     trace_sha256 = trace.core.sha256
     keys = [key_of(spec, trace_sha256) for spec in specs]
     distinct = dict(zip(keys, specs, strict=True))
+    plans = dict(zip(keys, plans_of_points, strict=True))
     work.check(_kinds(distinct))
     points = {key: at for at, key in reversed(list(enumerate(keys)))}
     done = _Done(trace, scale, distinct, points, store=store, on_result=on_result)
@@ -145,7 +163,7 @@ def sweep(
         tell("sweeping", len(done), len(distinct))
 
     try:
-        _run(trace, work.tasks_of(missing), executor, done=done, tell=count)
+        _run(trace, work.tasks_of(missing, plans), executor, done=done, tell=count)
     finally:
         tell("sweeping", -1, 0)
     rows = [row for point, key in enumerate(keys) for row in done.rows(key, point)]
@@ -250,8 +268,10 @@ class _Done:
         }
         rows = []
         scale = replace(self._scale, block_tokens=spec["block_tokens"])
+        links = spec.get("worth", {}).get("link_names", {})
         for tier, counters in zip(spec["tiers"], result["tiers"], strict=True):
             values = {**point_values, **tier, **counters, "tier": tier["name"]}
+            values["link"] = links.get(tier["name"])
             values |= {
                 "capacity_tokens": scale.tokens(values["capacity_blocks"]),
                 "capacity_bytes": scale.bytes(values["capacity_blocks"]),
@@ -277,8 +297,11 @@ def text_of(spec: dict[str, Any]) -> str:
         "chunk_blocks": 1,
     }
     texts = []
+    links = spec.get("worth", {}).get("link_names", {})
     for tier in spec["tiers"]:
         more = [f"{key}={tier[key]}" for key, default in defaults.items() if tier[key] != default]
+        if links.get(tier["name"]) is not None:
+            more.append(f"link={links[tier['name']]}")
         texts.append(",".join([f"{tier['name']}={tier['capacity_blocks']} blocks", *more]))
     return "; ".join(texts)
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from kvreplay import _core
 from kvreplay.errors import translated
+from kvreplay.sweeping.timed import times_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from kvreplay.trace import Trace
+    from kvreplay.worth.plan import Plan
 
 # Capacities of one LRU pass: a pass keeps 8 bytes per request and capacity.
 _LRU_BATCH = 32
@@ -50,24 +52,36 @@ class Task:
         Keys of the points.
     specs
         Their values (:meth:`kvreplay.sweeping.grid.Point.resolved`).
+    plan
+        How the hits of a single point are timed, ``None`` where they are not.
     """
 
     kind: str
     keys: tuple[str, ...]
     specs: tuple[dict[str, Any], ...]
+    plan: Plan | None = None
 
 
-def tasks_of(specs: dict[str, dict[str, Any]]) -> list[Task]:
+def tasks_of(specs: dict[str, dict[str, Any]], plans: Mapping[str, Plan | None] | None = None) -> list[Task]:
     """Group points into tasks: LRU tiers share a pass, ``opt`` the next uses, others go alone."""
+    plans = plans or {}
     kinds: dict[str, list[str]] = {"lru": [], "opt": [], "replay": []}
     for key, spec in specs.items():
-        kinds[_kind(spec)].append(key)
+        kinds["replay" if plans.get(key) is not None else _kind(spec)].append(key)
     groups = [("lru", kinds["lru"][at : at + _LRU_BATCH]) for at in range(0, len(kinds["lru"]), _LRU_BATCH)]
     groups += [("opt", kinds["opt"])] if kinds["opt"] else []
     # Large tiers take longest: first, so that no thread waits for the last of them.
     alone = sorted(kinds["replay"], key=lambda key: -len(specs[key]["tiers"]))
     groups += [("replay", [key]) for key in alone]
-    return [Task(kind, tuple(keys), tuple(specs[key] for key in keys)) for kind, keys in groups]
+    return [
+        Task(
+            kind,
+            tuple(keys),
+            tuple(specs[key] for key in keys),
+            plans.get(keys[0]) if kind == "replay" else None,
+        )
+        for kind, keys in groups
+    ]
 
 
 def _kind(spec: dict[str, Any]) -> str:
@@ -91,7 +105,7 @@ def check(specs: Iterable[dict[str, Any]]) -> None:
     tiny = _core.generate("unique", requests=1, seed=0, block_tokens=16, parameters={})
     for spec in specs:
         with translated():
-            _replay(tiny, spec, None)
+            _replay(tiny, spec, None, per_request=False)
 
 
 def run(trace: Trace, task: Task, progress: _core.Progress | None = None) -> list[dict[str, Any]]:
@@ -111,7 +125,11 @@ def run(trace: Trace, task: Task, progress: _core.Progress | None = None) -> lis
             return [{"engine": "stack", "tiers": [row]} for row in rows]
         if task.kind == "opt":
             return _opt(trace, task, progress)
-        return [_replay(trace.core, spec, progress) for spec in task.specs]
+        results = [
+            _replay(trace.core, spec, progress, per_request=task.plan is not None) for spec in task.specs
+        ]
+        sizes = [spec["block_tokens"] for spec in task.specs]
+        return [_timed(core, task.plan, size) for core, size in zip(results, sizes, strict=True)]
 
 
 def _opt(trace: Trace, task: Task, progress: _core.Progress | None) -> list[dict[str, Any]]:
@@ -133,25 +151,34 @@ def _opt(trace: Trace, task: Task, progress: _core.Progress | None) -> list[dict
     return results
 
 
-def _replay(core: _core.Trace, spec: dict[str, Any], progress: _core.Progress | None) -> dict[str, Any]:
+def _replay(
+    core: _core.Trace, spec: dict[str, Any], progress: _core.Progress | None, *, per_request: bool
+) -> _core.Replay:
     if spec["profile"] is not None:
         engine = _core.profile_trace(core, spec["profile"], spec["profile_options"])
-        result = _core.replay_profile(
-            engine, spec["tiers"], per_request=False, events=False, progress=progress
+        return _core.replay_profile(
+            engine, spec["tiers"], per_request=per_request, events=False, progress=progress
         )
-        return {"engine": result.engine, "tiers": _rows(result.tiers())}
-    result = _core.replay(
+    return _core.replay(
         core,
         spec["tiers"],
         mode=spec["mode"],
         unit=spec["unit"],
         last_token=spec["last_token"],
         full_blocks_only=spec["full_blocks_only"],
-        per_request=False,
+        per_request=per_request,
         events=False,
         progress=progress,
     )
-    return {"engine": result.engine, "tiers": _rows(result.tiers())}
+
+
+def _timed(core: _core.Replay, plan: Plan | None, block_tokens: int) -> dict[str, Any]:
+    """The result of a point from its replay, with times where it has a plan."""
+    rows = _rows(core.tiers())
+    if plan is not None:
+        times = times_of(core, plan, block_tokens=block_tokens)
+        rows = [row | {name: times[name][at] for name in times} for at, row in enumerate(rows)]
+    return {"engine": core.engine, "tiers": rows}
 
 
 def _rows(table: _core.Table) -> list[dict[str, Any]]:

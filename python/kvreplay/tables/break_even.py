@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 def _build(study: Study) -> pl.DataFrame | None:
     if not study.comparisons:
         return None
-    longest = int(study.trace.requests()["input_tokens"].max() or 0)  # type: ignore[arg-type]
+    longest = int(study.requests["input_tokens"].max() or 0)  # type: ignore[arg-type]
     return build_rows(
         study.comparisons,
         prices=study.prices or find_prices(),
-        odds=Odds(study.trace, progress=study.progress),
+        odds=Odds(study.trace, requests=study.requests, runs=study.reuse_runs, progress=study.progress),
         lengths=lengths_up_to(longest),
         block_tokens=study.scale.block_tokens,
     )

@@ -99,7 +99,20 @@ class Study:
         plan = None if self.result is None else self.result.plan
         return plan if plan is not None and plan.cost is not None else None
 
-    @property
+    @cached_property
+    def requests(self) -> pl.DataFrame:
+        """The requests of the trace."""
+        return self.trace.requests()
+
+    @cached_property
+    def reuse_runs(self) -> pl.DataFrame:
+        """Every reuse of the trace by run (:func:`kvreplay.reuse_runs`), by age: what is asked of them."""
+        table = calls.run(
+            lambda p: _core.reuse_runs(self.trace.core, progress=p), what="reuse runs", hook=self.progress
+        )
+        return frame(table).drop("distance_blocks").sort("age_us")
+
+    @cached_property
     def comparisons(self) -> dict[str, Comparison]:
         """Loading against recomputing by tier, for the tiers that have a link; empty without a cost model."""
         if self.plan is None:
@@ -122,18 +135,15 @@ class Study:
         requests = self.result.requests
         gaps = {}
         if self.result.span_us is not None:
-            runs = calls.run(
-                lambda p: _core.reuse_runs(self.trace.core, progress=p), what="reuse", hook=self.progress
-            )
             names = self.result.tier_names
-            gaps = reuse_gaps(frame(runs), requests, names, block_tokens=self.scale.block_tokens)
+            size = self.trace.info["block_tokens"]
+            gaps = reuse_gaps(self.reuse_runs, requests, names, block_tokens=size)
         return Facts(
             tiers=self.result.tiers,
-            requests=requests.with_columns(self.trace.requests()["arrival_us"]),
+            requests=requests.with_columns(self.requests["arrival_us"]),
             writes=self.result.writes,
             plan=self.plan,
             span_us=self.result.span_us,
-            block_tokens=self.scale.block_tokens,
             gaps=gaps,
             without=without_each(
                 self.trace, self.tiers, self.result, arguments=self._replayed_alike, progress=self.progress

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kvreplay.splits import occupancy_columns
 from kvreplay.tables.schema import FLOAT, INT, TEXT, Column, Table
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ def windows_table(tiers: list[str]) -> Table:
             Column("from_us", INT, "its start on the trace's clock in microseconds"),
             Column("until_us", INT, "its end, not included"),
             *_common(tiers),
+            *(
+                Column(name, INT, f"blocks that tier {tier} holds after the window's last request")
+                for tier, name in zip(tiers, occupancy_columns(tiers), strict=True)
+            ),
         ),
         sort=("window",),
         build=_windows,

@@ -51,9 +51,11 @@ class Amount:
     unit
         What is counted per second: ``gpu_s`` or ``bytes``.
     per_request
-        The amount of each request, of any numeric type, without nulls.
+        The amount of each request in whole numbers (so that sums do not depend on their order), no nulls.
     capacity
         What the resource does per second, ``None`` where nobody said.
+    parts
+        How many of what is summed make one of `unit`: 1,000,000 where microseconds are summed to seconds.
     """
 
     resource: str
@@ -61,6 +63,7 @@ class Amount:
     unit: str
     per_request: pl.Expr
     capacity: float | None
+    parts: int = 1
 
 
 def demand(requests: pl.DataFrame, amounts: Sequence[Amount]) -> pl.DataFrame:
@@ -116,9 +119,10 @@ def _bounds(parts: pl.DataFrame) -> tuple[int, int]:
 
 
 def _row(window_s: int, amount: Amount, sums: pl.Series, windows: int) -> dict[str, Any]:
-    mean = float(sums.sum()) / windows / window_s
-    most = float(sums.max() or 0.0) / window_s  # type: ignore[arg-type]
-    high = nearest_rank(sums, windows, _PERCENTILE) / window_s
+    per = window_s * amount.parts
+    mean = float(sums.sum()) / windows / per
+    most = float(sums.max() or 0.0) / per  # type: ignore[arg-type]
+    high = nearest_rank(sums, windows, _PERCENTILE) / per
     values = {"mean": mean, "p99": high, "max": most}
     shares = {f"{name}_share": _share(value, amount.capacity) for name, value in values.items()}
     return {

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kvreplay.worth.facts import Facts
 
 PREFILL = "prefill"
+_US = 1_000_000
 
 
 def demand_of(facts: Facts) -> pl.DataFrame:
@@ -24,9 +25,9 @@ def demand_of(facts: Facts) -> pl.DataFrame:
 def _prefill() -> list[Amount]:
     """Seconds of prefill per second: of one engine, all its GPUs together, so its capacity is 1."""
     return [
-        Amount(PREFILL, "with_tiers", "engine_s", pl.col(RECOMPUTE) / 1e6, 1.0),
+        Amount(PREFILL, "with_tiers", "engine_s", pl.col(RECOMPUTE), 1.0, _US),
         # With nothing to load, service is computing.
-        Amount(PREFILL, "without_tiers", "engine_s", pl.col(WITHOUT) / 1e6, 1.0),
+        Amount(PREFILL, "without_tiers", "engine_s", pl.col(WITHOUT), 1.0, _US),
     ]
 
 
@@ -41,11 +42,11 @@ def _links(facts: Facts) -> list[Amount]:
     for name in facts.lower:
         at = plan.tiers.index(name)
         link = plan.links[at]
-        read = loaded_bytes(plan, at)
+        read = _whole(loaded_bytes(plan, at))
         for below in range(at + 1, len(plan.tiers)):
             other = plan.links[below]
             if link is not None and other is not None and other.next == link:
-                read = read + loaded_bytes(plan, below)
+                read = read + _whole(loaded_bytes(plan, below))
         assert plan.model is not None  # noqa: S101 - a timed plan has a model
         write = pl.col(f"written_tokens_{name}") * plan.model.rank_bytes_per_token
         speeds = (None, None) if link is None else (link.bytes_per_us * 1e6, link.write_bytes_per_us * 1e6)
@@ -53,6 +54,10 @@ def _links(facts: Facts) -> list[Amount]:
         out.append(Amount(name, "write", "bytes", write, speeds[1]))
         behind = None if link is None else link.next
         if behind is not None and behind not in plan.links:
-            passing = Amount(behind.name, "read", "bytes", loaded_bytes(plan, at), behind.bytes_per_us * 1e6)
+            passing = Amount(behind.name, "read", "bytes", read, behind.bytes_per_us * 1e6)
             out.append(passing)
     return out
+
+
+def _whole(size: pl.Expr) -> pl.Expr:
+    return size.round(0).cast(pl.Int64)

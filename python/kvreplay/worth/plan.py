@@ -154,6 +154,10 @@ class Plan:
             names = ("c0_us", "floor_us", "linear_us_per_token", "quadratic_us_per_token2", "origin", "error")
             out["cost"] = {name: getattr(self.cost, name) for name in names}
         out["links"] = {name: describe(link) for name, link in zip(self.tiers, self.links, strict=True)}
+        out["link_names"] = {
+            name: None if link is None else link.name
+            for name, link in zip(self.tiers, self.links, strict=True)
+        }
         out["media"] = dict(zip(self.tiers, self.media, strict=True))
         out["prices"] = list(self.prices.used)
         return out

@@ -106,8 +106,7 @@ def stores(plan: Plan, tag: str = "") -> list[pl.Expr]:
 
 def _store(link: Link, tokens: pl.Expr, plan: Plan) -> pl.Expr:
     assert plan.model is not None  # noqa: S101 - there are no times without a model
-    whole = tokens.round(0).cast(pl.Int64)
-    return link.store_expr(whole, whole * plan.model.rank_bytes_per_token)
+    return link.store_expr(tokens, tokens * plan.model.rank_bytes_per_token)
 
 
 def loaded_bytes(plan: Plan, at: int) -> pl.Expr:

@@ -32,18 +32,26 @@ def written_tokens(weights: pl.DataFrame, tiers: Sequence[str], totals: Sequence
     Returns
     -------
     polars.DataFrame
-        ``written_tokens_<tier>``, Float64.
+        ``written_tokens_<tier>``, Int64.
     """
     sums = weights.sum().row(0)
     scales = [total / weight if weight else 0.0 for total, weight in zip(totals, sums, strict=True)]
+    # Rounded where it is cumulative: whole tokens that sum to the total, whoever adds them up.
     return weights.select(
-        (pl.col(name) * scale).cast(pl.Float64).alias(f"written_tokens_{name}")
+        (pl.col(name).cum_sum() * scale)
+        .round(0)
+        .cast(pl.Int64)
+        .diff(null_behavior="ignore")
+        .fill_null((pl.col(name).first() * scale).round(0).cast(pl.Int64))
+        .alias(f"written_tokens_{name}")
         for name, scale in zip(tiers, scales, strict=True)
     )
 
 
-def weights_by_offers(hits: pl.DataFrame, tiers: Sequence[str], fills: Sequence[str]) -> pl.DataFrame:
-    """Weights where no events were kept: tokens of each request that a tier may be given.
+def weights_by_offers(
+    hits: pl.DataFrame, tiers: Sequence[str], fills: Sequence[str], *, block_tokens: int
+) -> pl.DataFrame:
+    """Weights where no events were kept: blocks of each request that a tier may be given.
 
     Parameters
     ----------
@@ -51,8 +59,12 @@ def weights_by_offers(hits: pl.DataFrame, tiers: Sequence[str], fills: Sequence[
         ``hit_tokens_<tier>`` and ``computed_tokens``.
     tiers, fills
         Names and fill rules of the tiers, fastest first.
+    block_tokens
+        Tokens of a block; a partial one is stored as a whole.
     """
-    return hits.select(_offered(tiers, fills, at).alias(name) for at, name in enumerate(tiers))
+    return hits.select(
+        (-(-_offered(tiers, fills, at) // block_tokens)).alias(name) for at, name in enumerate(tiers)
+    )
 
 
 def _offered(tiers: Sequence[str], fills: Sequence[str], at: int) -> pl.Expr:

@@ -3,6 +3,7 @@
 //! `cargo bench --bench replay` prints criterion's wall times; set `KVREPLAY_BENCH_CPU=all` (or a policy's name)
 //! for CPU seconds, which neighbours on the same cores disturb less, and `KVREPLAY_BENCH_TRACE` to the path of
 //! a Mooncake-style JSONL file with `KVREPLAY_BENCH_CAPACITY` blocks to replay that one instead.
+//! `KVREPLAY_BENCH_MODE` keeps one of `object`, `prefix` and `leaf`, `KVREPLAY_BENCH_RUNS` sets how often.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use kvreplay_core::hierarchy::TierSpec;
@@ -98,6 +99,9 @@ fn policies(c: &mut Criterion) {
         (Mode::Prefix, Closure::None, "prefix"),
         (Mode::Prefix, Closure::Leaf, "leaf"),
     ] {
+        if std::env::var("KVREPLAY_BENCH_MODE").is_ok_and(|only| only != label) {
+            continue;
+        }
         let mut group = c.benchmark_group(label);
         group.throughput(Throughput::Elements(totals.block_refs)).sample_size(10);
         for policy in POLICIES {

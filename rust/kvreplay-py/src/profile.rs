@@ -61,19 +61,20 @@ pub(crate) fn profile_trace(
 }
 
 #[pyfunction]
-#[pyo3(signature = (trace, tiers, *, per_request, events, progress = None))]
+#[pyo3(signature = (trace, tiers, *, per_request, events, occupancy = false, progress = None))]
 pub(crate) fn replay_profile(
     py: Python<'_>,
     trace: &EngineTrace,
     tiers: Vec<TierArg>,
     per_request: bool,
     events: bool,
+    occupancy: bool,
     progress: Option<&Progress>,
 ) -> PyResult<Replay> {
     let tiers: kvreplay_core::Result<Vec<_>> = tiers.into_iter().map(TierArg::parse).collect();
     let tiers = tiers.map_err(|error| to_python(py, error))?;
     let result = run(py, progress, |progress| {
-        replay_core(&trace.grain, &trace.profile, &tiers, per_request, events, progress)
+        replay_core(&trace.grain, &trace.profile, &tiers, per_request, events, occupancy, progress)
     })?;
     Ok(Replay::of_profile(Arc::clone(trace.grain.trace()), Arc::clone(trace.grain.source()), result))
 }

@@ -87,6 +87,10 @@ impl Replay {
         py.detach(|| self.result.requests_table()).try_into()
     }
 
+    fn occupancy(&self, py: Python<'_>) -> PyResult<Table> {
+        py.detach(|| self.result.occupancy_table()).try_into()
+    }
+
     fn events(&self, py: Python<'_>) -> PyResult<Table> {
         py.detach(|| self.result.events_table(&self.names)).try_into()
     }
@@ -113,7 +117,7 @@ impl Replay {
 
 #[pyfunction]
 #[pyo3(signature = (
-    trace, tiers, *, mode, unit, last_token, full_blocks_only, per_request, events, progress = None
+    trace, tiers, *, mode, unit, last_token, full_blocks_only, per_request, events, occupancy = false, progress = None
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -130,12 +134,13 @@ pub(crate) fn replay(
     full_blocks_only: bool,
     per_request: bool,
     events: bool,
+    occupancy: bool,
     progress: Option<&Progress>,
 ) -> PyResult<Replay> {
     let spec = spec_of(tiers, mode).map_err(|error| to_python(py, error))?;
     let unit = choose("unit", unit, &[("block", Unit::Block), ("request", Unit::Request)]);
     let unit = unit.map_err(|error| to_python(py, error))?;
-    let spec = ReplaySpec { last_token, full_blocks_only, per_request, events, ..spec };
+    let spec = ReplaySpec { last_token, full_blocks_only, per_request, events, occupancy, ..spec };
     let (engine, result) = run(py, progress, |progress| replay_auto(&trace.0, &spec, unit, progress))?;
     let engine = engine.name();
     Ok(Replay { trace: Arc::clone(&trace.0), names: Arc::clone(&trace.0), engine, result })

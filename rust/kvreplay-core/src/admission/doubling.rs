@@ -130,7 +130,9 @@ impl Filter for Doubling {
             self.decay(1);
         }
         while self.held > self.max_entries {
-            self.decay(1);
+            // Falls that drop nothing are taken together: numbers grow to 2^30.
+            let lowest = self.falling.peek().map_or(0, |&Reverse((value, _))| value);
+            self.decay(lowest.saturating_sub(self.level).max(1));
         }
         passes
     }

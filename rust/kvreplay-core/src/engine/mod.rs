@@ -13,6 +13,7 @@
 //! * [`Setup`] - what a model is built from.
 
 mod grain;
+mod kvbm;
 mod lmcache;
 mod parts;
 mod profile;
@@ -21,6 +22,8 @@ mod registry;
 mod release;
 mod request;
 mod setup;
+mod sglang;
+mod trtllm;
 mod vllm;
 
 pub use grain::{Grain, Paths};
@@ -52,5 +55,6 @@ pub trait EngineModel: Send {
     fn validate(&self) -> std::result::Result<(), String>;
 }
 
+#[cfg(test)]
 #[cfg(test)]
 mod tests;

@@ -206,10 +206,22 @@ impl Recorder {
         &self.rows
     }
 
+    /// Blocks a tier holds now, those without a name among them.
+    #[must_use]
+    pub fn resident_blocks(&self, tier: usize) -> u64 {
+        self.counters[tier].resident * u64::from(self.chunk_blocks[tier])
+    }
+
     /// Blocks resident behind the end of the request's run, all tiers.
     #[must_use]
     pub fn stranded_blocks(&self) -> u32 {
         self.stranded_blocks
+    }
+
+    /// Events so far.
+    #[must_use]
+    pub fn events(&self) -> &Events {
+        &self.events
     }
 
     /// The events, and the counters in blocks; `content` lists the units resident at the end, per tier.

@@ -76,5 +76,13 @@ pub struct ProfileInfo {
 }
 
 /// Every profile.
-pub const PROFILES: &[ProfileInfo] =
-    &[super::lmcache::LMCACHE, super::lmcache::LMCACHE_MP, super::lmcache::VLLM_LMCACHE, super::vllm::VLLM];
+pub const PROFILES: &[ProfileInfo] = &[
+    super::kvbm::INFO,
+    super::lmcache::LMCACHE,
+    super::lmcache::LMCACHE_MP,
+    super::sglang::SGLANG,
+    super::sglang::SGLANG_HICACHE,
+    super::trtllm::INFO,
+    super::vllm::VLLM,
+    super::lmcache::VLLM_LMCACHE,
+];

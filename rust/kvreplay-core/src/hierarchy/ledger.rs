@@ -48,11 +48,19 @@ impl Ledger {
     /// [`Ledger::store`] and [`Ledger::depart`] for moves in order, where times are not kept.
     pub(super) fn record(&mut self, moves: &[Move]) {
         let (mut evicted, mut dead) = (0, 0);
-        for &Move { block, victim } in moves {
-            self.unread.set(block);
+        for &Move { block, victim, len } in moves {
+            if len > 1 {
+                self.unread.set_range(block, len);
+            } else {
+                self.unread.set(block);
+            }
             if let Some(victim) = victim {
-                evicted += 1;
-                dead += u64::from(self.unread.get(victim));
+                evicted += u64::from(len);
+                dead += if len > 1 {
+                    u64::from(self.unread.count_range(victim, len))
+                } else {
+                    u64::from(self.unread.get(victim))
+                };
             }
         }
         self.counters.evicted += evicted;

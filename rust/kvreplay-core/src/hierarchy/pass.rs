@@ -5,7 +5,7 @@ use super::space::part;
 use super::tier::Verdict;
 use super::{EventKind, Events, Fill, Hierarchy, Request, Touch};
 use crate::admission::Offer;
-use crate::policy::{Move, Stored};
+use crate::policy::{Move, Order, Stored};
 
 impl Hierarchy<'_> {
     /// Tier 1 takes the head of the path whatever served it.
@@ -35,7 +35,7 @@ impl Hierarchy<'_> {
         moves.clear();
         tier.policy.pass(&mut tier.room, &tier.runs, &mut moves);
         debug_assert_eq!(
-            moves.len() as u64,
+            moves.iter().map(|moved| u64::from(moved.len)).sum::<u64>(),
             promoted + computed,
             "tier 1 always has room for the head of a path"
         );
@@ -46,7 +46,7 @@ impl Hierarchy<'_> {
         self.scratch.moves = moves;
     }
 
-    /// Books and events of moves made by a policy itself.
+    /// Books and events of moves made by a policy itself in a pass.
     pub(super) fn record(&mut self, k: usize, moves: &[Move], request: &Request, events: &mut Events) {
         let tier = &mut self.tiers[k];
         tier.ledger.counters.peak = tier.ledger.counters.peak.max(u64::from(tier.room.len()));
@@ -54,7 +54,7 @@ impl Hierarchy<'_> {
             tier.ledger.record(moves);
             return;
         }
-        for &Move { block, victim } in moves {
+        for (block, victim) in moves.iter().flat_map(|moved| moved.each(Order::Back)) {
             self.tiers[k].ledger.store(block, request.index);
             if let Some(victim) = victim {
                 self.tiers[k].ledger.counters.evicted += 1;
@@ -190,7 +190,7 @@ impl Hierarchy<'_> {
             return;
         };
         tier.ledger.count(cause, 1);
-        self.record(k, &[Move { block: unit, victim }], request, events);
+        self.record(k, &[Move::one(unit, victim)], request, events);
         if let Some(victim) = victim {
             self.hand_down(k + 1, victim, request, events);
         }

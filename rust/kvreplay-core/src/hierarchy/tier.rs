@@ -5,7 +5,7 @@ use super::space::{Path, part};
 use super::{Fill, TierSpec, Touch};
 use crate::admission::{self, Filter};
 use crate::error::{Error, Result};
-use crate::policy::{self, Build, Closure, Move, Policy, Room, Stored, Topology};
+use crate::policy::{self, Build, Closure, Move, Policy, Room, Stored, Stretch, Topology};
 use crate::trace::{Run, Trace};
 
 pub(super) struct Tier<'a> {
@@ -37,7 +37,7 @@ pub(super) enum Verdict {
 pub(super) struct Scratch {
     pub(super) moves: Vec<Move>,
     pub(super) verdicts: Vec<Verdict>,
-    pub(super) hits: Vec<bool>,
+    pub(super) stretches: Vec<Stretch>,
     pub(super) rejected: Vec<u32>,
 }
 

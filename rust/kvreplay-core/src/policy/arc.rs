@@ -9,9 +9,11 @@
 //! steps); the golden tests would show them.
 
 use super::parts::{Ghost, Queue};
+use super::runs::{Order, store_run};
 use super::spec::Args;
-use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
+use super::{Build, Move, Policy, PolicyInfo, Room, Stored, insert_each, validate_content};
 use crate::error::Result;
+use crate::trace::Run;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "arc",
@@ -149,6 +151,75 @@ impl Arc {
         self.list[block as usize] = List::T1;
         Stored::Done { victim: victim.map(|(gone, _)| gone) }
     }
+
+    /// How many of the first blocks of a run are in the list of its first.
+    fn alike(&self, run: Run, order: Order) -> (List, u32) {
+        let list = self.list[order.first(run, 1).start as usize];
+        let same = |&block: &u32| self.list[block as usize] == list;
+        (list, order.each(run).take_while(same).count() as u32)
+    }
+
+    fn set_list(&mut self, run: Run, list: List) {
+        self.list[run.start as usize..(run.start + run.len) as usize].fill(list);
+    }
+
+    /// Case IV for a run of new blocks: the victims of as many steps as take the same branches.
+    fn evict_run(&mut self, next: Run, room: &Room<'_>, order: Order) -> Option<Run> {
+        let (slot, list, most) = self.choose_run(next.len, room)?;
+        let (c, recent) = (self.capacity, self.t1.len() + self.b1.len());
+        let all = u64::from(recent) + u64::from(self.t2.len()) + u64::from(self.b2.len());
+        let (twice, no_ghosts) = (2 * u64::from(c), recent == c && self.t1.len() == c);
+        // Whose oldest ghosts are forgotten, if any, and for how many steps that goes on.
+        let (forget, most) = if no_ghosts {
+            (List::None, most)
+        } else if recent == c {
+            (List::B1, most.min(self.b1.len()))
+        } else if all >= twice {
+            (List::B2, most.min(self.b2.len()).min(c - recent))
+        } else {
+            (List::None, most.min((twice - all).min(u64::from(c - recent)) as u32))
+        };
+        let queue = if list == List::T1 { &mut self.t1 } else { &mut self.t2 };
+        let run = queue.evict_run_at(slot, room, most.max(1), order, |run| run.len);
+        if forget != List::None {
+            self.forget(forget, run.len, order);
+        }
+        if no_ghosts {
+            self.set_list(run, List::None);
+        } else if list == List::T1 {
+            self.b1.push_run(&mut self.slots, run, order);
+            self.set_list(run, List::B1);
+        } else {
+            self.b2.push_run(&mut self.slots, run, order);
+            self.set_list(run, List::B2);
+        }
+        Some(run)
+    }
+
+    /// [`Arc::choose`] for up to `most` new blocks: slot and list of the first victim, and how often that list is
+    /// the one to take from, T1 growing by what does not come from it.
+    fn choose_run(&mut self, most: u32, room: &Room<'_>) -> Option<(usize, List, u32)> {
+        let spare = self.p - f64::from(self.t1.len());
+        let t1 = |arc: &mut Self| arc.t1.oldest_slot(&arc.slots, room).map(|slot| (slot, List::T1));
+        let t2 = |arc: &mut Self| arc.t2.oldest_slot(&arc.slots, room).map(|slot| (slot, List::T2));
+        if !self.t1.is_empty() && spare < 0.0 {
+            let wanted = t1(self).map(|(slot, list)| (slot, list, most));
+            return wanted.or_else(|| t2(self).map(|(slot, list)| (slot, list, 1)));
+        }
+        let steps = (spare.max(0.0) as u32).saturating_add(1);
+        let wanted = t2(self).map(|(slot, list)| (slot, list, most.min(steps)));
+        wanted.or_else(|| t1(self).map(|(slot, list)| (slot, list, 1)))
+    }
+
+    /// Forgets the `count` oldest ghosts of a list.
+    fn forget(&mut self, list: List, mut count: u32, order: Order) {
+        while count > 0 {
+            let ghosts = if list == List::B1 { &mut self.b1 } else { &mut self.b2 };
+            let Some(gone) = ghosts.pop_run(count, order) else { return };
+            self.set_list(gone, List::None);
+            count -= gone.len;
+        }
+    }
 }
 
 impl Policy for Arc {
@@ -170,6 +241,38 @@ impl Policy for Arc {
             self.insert_new(block, room)
         } else {
             self.insert_ghost(block, room)
+        }
+    }
+
+    fn hit_run(&mut self, mut run: Run, order: Order, room: &mut Room<'_>) {
+        while run.len > 0 {
+            let (list, len) = self.alike(run, order);
+            let used = order.first(run, len);
+            let queue = if list == List::T1 { &mut self.t1 } else { &mut self.t2 };
+            queue.remove_run(&self.slots, used);
+            self.t2.push_run(&mut self.slots, used, order, room.exposed_run(used, order));
+            self.set_list(used, List::T2);
+            run = order.rest(run, len);
+        }
+    }
+
+    fn insert_run(&mut self, mut run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
+        while run.len > 0 {
+            let (list, len) = self.alike(run, order);
+            let next = order.first(run, len);
+            // A tier that is filling has no ghosts to look after, unless blocks were taken out of it.
+            let by_run = room.is_full() || (self.b1.is_empty() && self.b2.is_empty());
+            if list == List::None && by_run {
+                let evict = |arc: &mut Self, next: Run, room: &Room<'_>| arc.evict_run(next, room, order);
+                let push = |arc: &mut Self, run: Run, exposed| {
+                    arc.t1.push_run(&mut arc.slots, run, order, exposed);
+                    arc.set_list(run, List::T1);
+                };
+                store_run(self, next, order, room, moves, evict, push);
+            } else {
+                insert_each(self, next, order, room, moves);
+            }
+            run = order.rest(run, len);
         }
     }
 

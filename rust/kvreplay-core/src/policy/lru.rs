@@ -4,9 +4,11 @@
 //! head of a path is its most recent block, so contents are ancestor-closed without further care.
 
 use super::parts::Queue;
+use super::runs::{Order, store_run};
 use super::spec::Args;
-use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
+use super::{Build, Move, Policy, PolicyInfo, Room, Stored, validate_content};
 use crate::error::Result;
+use crate::trace::Run;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "lru",
@@ -40,6 +42,18 @@ impl Policy for Lru {
         }
         self.queue.push(&mut self.slots, block, room.exposed(block));
         Stored::Done { victim }
+    }
+
+    fn hit_run(&mut self, run: Run, order: Order, room: &mut Room<'_>) {
+        self.queue.renew_run(&mut self.slots, run, order, room.exposed_run(run, order));
+    }
+
+    fn insert_run(&mut self, run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
+        let evict = |lru: &mut Self, next: Run, room: &Room<'_>| {
+            lru.queue.evict_run(&lru.slots, room, next.len, order)
+        };
+        let push = |lru: &mut Self, run, exposed| lru.queue.push_run(&mut lru.slots, run, order, exposed);
+        store_run(self, run, order, room, moves, evict, push);
     }
 
     fn remove(&mut self, block: u32, _: &Room<'_>) {

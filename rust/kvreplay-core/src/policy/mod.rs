@@ -14,6 +14,7 @@ pub mod parts;
 mod random;
 mod recompute_cost;
 mod registry;
+mod runs;
 mod s3fifo;
 mod sieve;
 mod slru;
@@ -26,6 +27,7 @@ mod wtinylfu;
 pub use opt::parse_opt;
 pub use parts::{Closure, Room, Topology};
 pub use registry::{Build, BuildFn, POLICIES, PolicyInfo, build};
+pub use runs::Order;
 
 use crate::trace::Run;
 
@@ -41,13 +43,39 @@ pub enum Stored {
     },
 }
 
-/// An insertion of a pass and who left for it.
+/// Insertions one after the other and who left for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
-    /// The block that came.
+    /// The first block that came.
     pub block: u32,
-    /// The block that left, if any.
+    /// The block that left for it, if any.
     pub victim: Option<u32>,
+    /// How many came, consecutive numbers, and as many victims: in object mode the first came first, in a
+    /// pass the last.
+    pub len: u32,
+}
+
+impl Move {
+    /// One block came.
+    #[must_use]
+    pub fn one(block: u32, victim: Option<u32>) -> Self {
+        Self { block, victim, len: 1 }
+    }
+
+    /// The insertions one by one.
+    pub fn each(self, order: Order) -> impl Iterator<Item = (u32, Option<u32>)> {
+        let first = Run { start: 0, len: self.len };
+        order.each(first).map(move |i| (self.block + i, self.victim.map(|victim| victim + i)))
+    }
+}
+
+/// Accesses one after the other, of consecutive blocks that all hit or all missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// The blocks.
+    pub run: Run,
+    /// Whether they hit.
+    pub hit: bool,
 }
 
 /// An eviction policy of one tier.
@@ -103,56 +131,89 @@ pub trait Policy: Send {
     /// One request-atomic pass: the blocks of `runs` from the last to the first (`semantics.md` section 3).
     /// A provided method so that its loop is compiled for each policy.
     fn pass(&mut self, room: &mut Room<'_>, runs: &[Run], moves: &mut Vec<Move>) {
-        let mut below = false;
-        for run in runs.iter().rev() {
-            for block in (run.start..run.start + run.len).rev() {
-                if below {
-                    room.cover(block);
+        for &Run { start, mut len } in runs.iter().rev() {
+            while len > 0 {
+                // The path is guarded, and no insertion brings in another block: a stretch stays one until it is
+                // used.
+                let resident = room.residents().trailing_range(start, len);
+                if resident > 0 {
+                    len -= resident;
+                    self.hit_run(Run { start: start + len, len: resident }, Order::Back, room);
                 }
-                if room.holds(block) {
-                    self.hit(block, room);
-                } else {
-                    // A tier always has room for the head of a path: every resident block guarded means
-                    // that the path fills the tier, and then this block is resident.
-                    let Stored::Done { victim } = store(self, room, block) else {
-                        below = false;
-                        continue;
-                    };
-                    moves.push(Move { block, victim });
+                let absent = room.residents().trailing_absent(start, len);
+                if absent > 0 {
+                    len -= absent;
+                    self.insert_run(Run { start: start + len, len: absent }, Order::Back, room, moves);
                 }
-                below = true;
             }
         }
-        room.uncover();
+        room.end_pass();
     }
 
-    /// One access per block, from the first to the last (`semantics.md` section 4); `hits` gets a flag each.
-    fn accesses(&mut self, room: &mut Room<'_>, runs: &[Run], hits: &mut Vec<bool>, moves: &mut Vec<Move>) {
+    /// One access per block, from the first to the last (`semantics.md` section 4); `stretches` tells which hit.
+    fn accesses(
+        &mut self,
+        room: &mut Room<'_>,
+        runs: &[Run],
+        stretches: &mut Vec<Stretch>,
+        moves: &mut Vec<Move>,
+    ) {
         for run in runs {
             let (mut block, end) = (run.start, run.start + run.len);
             while block < end {
-                // Hits evict nothing, so a stretch of resident blocks stays one until it is used.
-                let len = room.residents().leading_range(block, end - block);
-                self.hit_run(Run { start: block, len }, room);
-                hits.resize(hits.len() + len as usize, true);
-                block += len;
-                let first = block;
-                while block < end && !room.holds(block) {
-                    if let Stored::Done { victim } = store(self, room, block) {
-                        moves.push(Move { block, victim });
-                    }
-                    block += 1;
+                // Hits evict nothing, and no insertion brings in another block: a stretch stays one until it
+                // is used.
+                let resident = Run { start: block, len: room.residents().leading_range(block, end - block) };
+                if resident.len > 0 {
+                    self.hit_run(resident, Order::Forward, room);
+                    stretches.push(Stretch { run: resident, hit: true });
+                    block += resident.len;
                 }
-                hits.resize(hits.len() + (block - first) as usize, false);
+                let absent = Run { start: block, len: room.residents().leading_absent(block, end - block) };
+                if absent.len > 0 {
+                    self.insert_run(absent, Order::Forward, room, moves);
+                    stretches.push(Stretch { run: absent, hit: false });
+                    block += absent.len;
+                }
             }
         }
     }
 
-    /// Resident blocks of a run are used one after the other, from the first to the last.
+    /// Absent blocks of a run come in one after the other. [`Order::Forward`] promises that any block may leave.
     #[inline]
-    fn hit_run(&mut self, run: Run, room: &Room<'_>) {
-        for block in run.start..run.start + run.len {
+    fn insert_run(&mut self, run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
+        insert_each(self, run, order, room, moves);
+    }
+
+    /// Resident blocks of a run are used one after the other.
+    #[inline]
+    fn hit_run(&mut self, run: Run, order: Order, room: &mut Room<'_>) {
+        for block in order.each(run) {
+            if order == Order::Back {
+                room.come_to(block);
+            }
             self.hit(block, room);
+        }
+    }
+}
+
+/// Absent blocks of a run come in one after the other, each on its own.
+#[inline]
+fn insert_each<P: Policy + ?Sized>(
+    policy: &mut P,
+    run: Run,
+    order: Order,
+    room: &mut Room<'_>,
+    moves: &mut Vec<Move>,
+) {
+    for block in order.each(run) {
+        if order == Order::Back {
+            room.come_to(block);
+        }
+        if let Stored::Done { victim } = store(policy, room, block) {
+            moves.push(Move::one(block, victim));
+        } else {
+            room.pass_by();
         }
     }
 }

@@ -10,9 +10,11 @@
 //! which no victim is found gives way to the other one.
 
 use super::parts::{Ghost, Queue};
+use super::runs::{Order, store_run};
 use super::spec::{Args, Param};
-use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
+use super::{Build, Move, Policy, PolicyInfo, Room, Stored, validate_content};
 use crate::error::Result;
+use crate::trace::Run;
 
 pub(super) const INFO: PolicyInfo = PolicyInfo {
     name: "s3fifo",
@@ -94,6 +96,71 @@ impl S3Fifo {
         None
     }
 
+    /// [`S3Fifo::evict`] for blocks of a run that come in one after the other, all ghosts or none: more than one leaves
+    /// where S is asked each time and gives blocks of a run.
+    fn evict_run(&mut self, next: Run, ghosts: bool, room: &Room<'_>, order: Order) -> Option<Run> {
+        let one = |s3fifo: &mut Self| {
+            s3fifo.revive(order.first(next, u32::from(ghosts)));
+            s3fifo.evict(room).map(|start| Run { start, len: 1 })
+        };
+        if self.main.len() > self.most_main {
+            return one(self);
+        }
+        // What has enough hits moves on first; who leaves is then the oldest of S.
+        let slot = loop {
+            let Some(slot) = self.small.oldest_slot(&self.slots, room) else { return one(self) };
+            let block = self.small.at(slot);
+            if self.state[block as usize] & MOST < self.promote_at {
+                break slot;
+            }
+            self.promote(block, room);
+        };
+        // Ghosts go to M, which may then be too large.
+        let most = match self.most_main.checked_sub(self.main.len()) {
+            None => 1,
+            Some(free) if ghosts => next.len.min(free + 1),
+            Some(_) => next.len,
+        };
+        let (state, promote_at) = (&self.state, self.promote_at);
+        let rare = |run: Run| {
+            order.each(run).take_while(|&block| state[block as usize] & MOST < promote_at).count() as u32
+        };
+        let run = self.small.evict_run_at(slot, room, most, order, rare);
+        if ghosts {
+            self.revive(order.first(next, run.len));
+        }
+        self.bury(run, order);
+        Some(run)
+    }
+
+    /// Takes ghosts out of G.
+    fn revive(&mut self, run: Run) {
+        self.ghost.remove_run(&self.slots, run);
+        self.set_state(run, NOWHERE);
+    }
+
+    /// Blocks that left S become ghosts, and the oldest ghosts are forgotten.
+    fn bury(&mut self, run: Run, order: Order) {
+        self.ghost.push_run(&mut self.slots, run, order);
+        self.set_state(run, GHOST);
+        while self.ghost.len() > self.most_main
+            && let Some(gone) = self.ghost.pop_run(self.ghost.len() - self.most_main, order)
+        {
+            self.set_state(gone, NOWHERE);
+        }
+    }
+
+    /// A block with enough hits moves from S to M.
+    fn promote(&mut self, block: u32, room: &Room<'_>) {
+        self.small.remove(&self.slots, block);
+        self.main.push(&mut self.slots, block, room.exposed(block));
+        self.state[block as usize] = MAIN;
+    }
+
+    fn set_state(&mut self, run: Run, state: u8) {
+        self.state[run.start as usize..(run.start + run.len) as usize].fill(state);
+    }
+
     #[inline]
     fn evict(&mut self, room: &Room<'_>) -> Option<u32> {
         if self.main.len() > self.most_main || self.small.is_empty() {
@@ -127,6 +194,34 @@ impl Policy for S3Fifo {
         queue.push(&mut self.slots, block, room.exposed(block));
         self.state[block as usize] = list;
         Stored::Done { victim }
+    }
+
+    fn hit_run(&mut self, run: Run, _: Order, _: &mut Room<'_>) {
+        for state in &mut self.state[run.start as usize..(run.start + run.len) as usize] {
+            *state += u8::from(*state & MOST < MOST);
+        }
+    }
+
+    fn insert_run(&mut self, mut run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
+        while run.len > 0 {
+            let ghosts = order.first(run, 1).start;
+            let ghosts = self.state[ghosts as usize] == GHOST;
+            let alike = |&block: &u32| (self.state[block as usize] == GHOST) == ghosts;
+            let len = order.each(run).take_while(alike).count() as u32;
+            let evict =
+                |s3fifo: &mut Self, next: Run, room: &Room<'_>| s3fifo.evict_run(next, ghosts, room, order);
+            let push = |s3fifo: &mut Self, run: Run, exposed| {
+                if ghosts && s3fifo.state[run.start as usize] == GHOST {
+                    s3fifo.revive(run); // nobody left for them
+                }
+                let (queue, list) =
+                    if ghosts { (&mut s3fifo.main, MAIN) } else { (&mut s3fifo.small, SMALL) };
+                queue.push_run(&mut s3fifo.slots, run, order, exposed);
+                s3fifo.set_state(run, list);
+            };
+            store_run(self, order.first(run, len), order, room, moves, evict, push);
+            run = order.rest(run, len);
+        }
     }
 
     fn remove(&mut self, block: u32, _: &Room<'_>) {

@@ -5,9 +5,10 @@
 //! newer blocks; a visited block loses its bit and stays where it is, the first unvisited one leaves, and the
 //! hand rests on its newer neighbour. Guarded and protected blocks are passed over with their bit unchanged.
 
-use super::parts::{BitSet, Queue};
+use super::parts::{Arrivals, BitSet};
+use super::runs::{Order, store_run};
 use super::spec::Args;
-use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
+use super::{Build, Move, Policy, PolicyInfo, Room, Stored, validate_content};
 use crate::error::Result;
 use crate::trace::Run;
 
@@ -17,34 +18,14 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     parameters: &[],
     source: "Zhang et al., NSDI 2024",
     build: |_: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Policy>> {
-        let queue = Queue::new();
-        Ok(Box::new(Sieve {
-            slots: vec![0; build.blocks()],
-            queue,
-            visited: BitSet::new(build.topology.blocks()),
-        }))
+        let visited = BitSet::new(build.topology.blocks());
+        Ok(Box::new(Sieve { queue: Arrivals::new(build.blocks()), visited }))
     },
 };
 
 struct Sieve {
-    slots: Vec<u32>,
-    queue: Queue,
+    queue: Arrivals,
     visited: BitSet,
-}
-
-impl Sieve {
-    /// Takes out the first unvisited block from the hand on, round and round; bits on the way are cleared.
-    #[inline]
-    fn evict(&mut self, room: &Room<'_>) -> Option<u32> {
-        let visited = &mut self.visited;
-        self.queue.evict_swept(&self.slots, room, |block| {
-            let was = visited.get(block);
-            if was {
-                visited.clear(block);
-            }
-            was
-        })
-    }
 }
 
 impl Policy for Sieve {
@@ -53,7 +34,7 @@ impl Policy for Sieve {
         self.visited.set(block);
     }
 
-    fn hit_run(&mut self, run: Run, _: &Room<'_>) {
+    fn hit_run(&mut self, run: Run, _: Order, _: &mut Room<'_>) {
         self.visited.set_range(run.start, run.len);
     }
 
@@ -61,30 +42,38 @@ impl Policy for Sieve {
     fn insert(&mut self, block: u32, room: &Room<'_>) -> Stored {
         let mut victim = None;
         if room.is_full() {
-            victim = self.evict(room);
+            victim = self.queue.evict_swept(&mut self.visited, room);
             if victim.is_none() {
                 return Stored::NoRoom;
             }
         }
-        self.queue.push(&mut self.slots, block, room.exposed(block));
+        self.queue.push(block, room.exposed(block));
         Stored::Done { victim }
     }
 
+    fn insert_run(&mut self, run: Run, order: Order, room: &mut Room<'_>, moves: &mut Vec<Move>) {
+        let evict = |sieve: &mut Self, next: Run, room: &Room<'_>| {
+            sieve.queue.evict_swept_run(&mut sieve.visited, room, next.len, order)
+        };
+        let push = |sieve: &mut Self, run, exposed| sieve.queue.push_run(run, order, exposed);
+        store_run(self, run, order, room, moves, evict, push);
+    }
+
     fn remove(&mut self, block: u32, _: &Room<'_>) {
-        self.queue.remove_keeping_mark(&self.slots, block);
+        self.queue.remove(block);
         self.visited.clear(block);
     }
 
     fn expose(&mut self, block: u32, exposed: bool) {
-        self.queue.expose(&self.slots, block, exposed);
+        self.queue.expose(block, exposed);
     }
 
     fn candidate(&mut self, room: &Room<'_>) -> Option<u32> {
-        self.queue.sweep(&self.slots, room, |_| false)
+        self.queue.at_hand(room)
     }
 
     fn content(&self) -> Vec<u32> {
-        self.queue.iter().collect()
+        self.queue.content()
     }
 
     fn validate(&self, room: &Room<'_>) -> std::result::Result<(), String> {

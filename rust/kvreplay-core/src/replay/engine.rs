@@ -4,7 +4,7 @@
 //! are one to two orders of magnitude cheaper on traces of long prompts.
 
 use super::slices::{self, CoverTier};
-use super::{Mode, ReplayResult, ReplaySpec, replay, sequences};
+use super::{Mode, ReplayResult, ReplaySpec, references, replay, sequences};
 use crate::error::Result;
 use crate::hierarchy::{Fill, TierSpec, Touch};
 use crate::policy::parse_opt;
@@ -62,6 +62,9 @@ pub fn replay_auto(
     if unit == Unit::Request {
         return Ok((Engine::Sequences, sequences::replay(trace, spec, progress)?));
     }
+    if is_stack_of_references(spec)? {
+        return Ok((Engine::Stack, references::replay(trace, spec, progress)?));
+    }
     if let Some(tiers) = covers(trace, spec)? {
         return Ok((Engine::Stack, slices::replay(trace, spec, &tiers, progress)?));
     }
@@ -72,14 +75,36 @@ pub fn replay_auto(
     Ok((engine, replay(trace, spec, progress)?))
 }
 
+/// What the stack engine cannot tell: events and residence are block by block, and rules that shorten a hit or
+/// a path break the arithmetic of its counters.
+fn asks_for_blocks(spec: &ReplaySpec) -> bool {
+    spec.events || spec.residence || spec.last_token || spec.full_blocks_only
+}
+
+/// Whether a tier is one LRU of all its blocks.
+fn is_plain_lru(tier: &TierSpec) -> Result<bool> {
+    Ok(tier.chunk_blocks == 1 && is_always(tier)? && is_lru(tier)?)
+}
+
+/// Whether this is a single LRU tier in object mode. One of no blocks refuses everything: that is the block
+/// engine's to count, as is the refusal of lists that object mode does not take.
+fn is_stack_of_references(spec: &ReplaySpec) -> Result<bool> {
+    match spec.tiers.as_slice() {
+        [tier] if spec.mode == Mode::Object && tier.capacity_blocks > 0 => {
+            Ok(!asks_for_blocks(spec) && is_plain_lru(tier)?)
+        }
+        _ => Ok(false),
+    }
+}
+
 /// The tiers as slices of one LRU stack, where the stack engine gives everything asked for.
 ///
-/// Events and residence are block by block; rules that shorten a hit or a path break the arithmetic of
-/// served and moved blocks. Lists of tiers that are not valid are left to the block engine to refuse.
+/// Lists of tiers that are not valid are left to the block engine to refuse.
 fn covers(trace: &Trace, spec: &ReplaySpec) -> Result<Option<Vec<CoverTier>>> {
-    let plain = spec.mode == Mode::Prefix
-        && !(spec.events || spec.residence || spec.last_token || spec.full_blocks_only);
-    if !plain || spec.tiers.is_empty() || has_equal_names(&spec.tiers) {
+    if spec.mode != Mode::Prefix || asks_for_blocks(spec) {
+        return Ok(None);
+    }
+    if spec.tiers.is_empty() || has_equal_names(&spec.tiers) {
         return Ok(None);
     }
     // A tier of no blocks below others refuses what it is handed: those offers are the block engine's to count.
@@ -87,7 +112,7 @@ fn covers(trace: &Trace, spec: &ReplaySpec) -> Result<Option<Vec<CoverTier>>> {
         return Ok(None);
     }
     for tier in &spec.tiers {
-        if tier.chunk_blocks != 1 || !is_always(tier)? || !is_lru(tier)? {
+        if !is_plain_lru(tier)? {
             return Ok(None);
         }
     }

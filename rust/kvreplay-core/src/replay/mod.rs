@@ -4,6 +4,7 @@ mod engine;
 mod opt;
 mod parallel;
 mod profile;
+mod references;
 mod result;
 mod sequences;
 mod slices;

@@ -41,6 +41,7 @@ pub(super) fn replay(
         };
         if let Some(recorder) = &mut recorder {
             recorder.push_hits(0, hits.blocks, hits.tokens);
+            recorder.push_resident(0, opt.resident());
             recorder.push_request(request.input_tokens - hits.tokens, hits.stranded, hits.usable);
         }
     })?;
@@ -380,9 +381,14 @@ impl<'a> Opt<'a> {
         }
     }
 
+    /// Blocks resident now.
+    fn resident(&self) -> u64 {
+        self.size + self.idle.len() as u64
+    }
+
     /// Counters and content at the end.
     fn finish(mut self) -> TierResult {
-        self.counters.resident = self.size + self.idle.len() as u64;
+        self.counters.resident = self.resident();
         self.counters.unread_at_end = self.idle.iter().filter(|(_, read)| !read).count() as u64;
         TierResult {
             counters: self.counters,

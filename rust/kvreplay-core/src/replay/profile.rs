@@ -18,10 +18,11 @@ pub fn replay_profile(
     tiers: &[TierSpec],
     per_request: bool,
     events: bool,
+    occupancy: bool,
     progress: &Progress,
 ) -> Result<ReplayResult> {
     let tiers = &profile.settled(tiers);
-    let spec = ReplaySpec { per_request, events, ..ReplaySpec::new(tiers.clone()) };
+    let spec = ReplaySpec { per_request, occupancy, events, ..ReplaySpec::new(tiers.clone()) };
     let mut model = profile.build(tiers, grain)?;
     let trace = grain.trace();
     let mut out = Recorder::new(tiers, trace.forest.blocks(), events);
@@ -43,6 +44,7 @@ pub fn replay_profile(
             let mut computed = request.prompt_tokens;
             for (k, row) in out.rows().iter().enumerate() {
                 rows.push_hits(k, row.blocks, row.tokens);
+                rows.push_resident(k, out.resident_blocks(k));
                 computed = computed.saturating_sub(row.tokens);
             }
             rows.push_request(computed, out.stranded_blocks(), 0);

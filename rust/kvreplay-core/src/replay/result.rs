@@ -25,6 +25,8 @@ pub struct PerRequest {
     pub stranded_blocks: Vec<u32>,
     /// Object mode: blocks in the leading run of hits; empty in prefix mode.
     pub usable_hit_blocks: Vec<u32>,
+    /// Per tier: blocks resident after the request; without tiers unless asked for.
+    pub resident_blocks: Vec<Vec<u32>>,
     mode: Mode,
 }
 
@@ -53,6 +55,7 @@ impl PerRequest {
             computed_tokens: column(),
             stranded_blocks: column(),
             usable_hit_blocks: if spec.mode == Mode::Object { column() } else { Vec::new() },
+            resident_blocks: if spec.occupancy { per_tier() } else { Vec::new() },
             mode: spec.mode,
         }
     }
@@ -67,6 +70,7 @@ impl PerRequest {
                 Mode::Object => hierarchy.object_hits(),
             };
             self.push_hits(k, blocks, tokens);
+            self.push_resident(k, hierarchy.resident_blocks(k));
             usable = to;
             computed -= tokens;
         }
@@ -77,6 +81,13 @@ impl PerRequest {
     pub(super) fn push_hits(&mut self, k: usize, blocks: u32, tokens: u64) {
         self.hit_blocks[k].push(blocks);
         self.hit_tokens[k].push(tokens as u32);
+    }
+
+    /// Blocks resident in tier `k` after the request, if that is kept. No tier holds more than there are.
+    pub(super) fn push_resident(&mut self, k: usize, blocks: u64) {
+        if let Some(column) = self.resident_blocks.get_mut(k) {
+            column.push(blocks as u32);
+        }
     }
 
     /// The rest of a request's row.

@@ -40,6 +40,7 @@ pub(super) fn replay(trace: &Trace, spec: &ReplaySpec, progress: &Progress) -> R
         if let Some(recorder) = &mut recorder {
             let tokens = request.tokens(hit);
             recorder.push_hits(0, hit, tokens);
+            recorder.push_resident(0, cache.resident);
             recorder.push_request(request.input_tokens - tokens, 0, 0);
         }
     })?;

@@ -31,6 +31,14 @@ pub(super) struct CoverTier {
     pub(super) exclusive: bool,
 }
 
+impl CoverTier {
+    /// Blocks it holds when there were so many distinct ones.
+    fn resident(self, blocks: u64) -> u64 {
+        let above = if self.exclusive { self.above } else { 0 };
+        blocks.min(self.cover).saturating_sub(above)
+    }
+}
+
 /// Positions `from .. to` of a path.
 type Span = (u32, u32);
 
@@ -181,16 +189,14 @@ impl<'a> Slices<'a> {
         }
         let mut handed_down = 0;
         for Books { tier, counters, .. } in &mut self.books {
-            let below_above = self.blocks.saturating_sub(tier.above).min(tier.cover - tier.above);
+            counters.resident = tier.resident(self.blocks);
             if tier.exclusive {
-                counters.resident = below_above;
                 counters.inserted_demotion = handed_down;
                 counters.moved_up = counters.served;
                 counters.evicted = handed_down - counters.moved_up - counters.resident;
                 counters.dead_on_arrival = counters.evicted;
                 counters.unread_at_end = counters.resident;
             } else {
-                counters.resident = self.blocks.min(tier.cover);
                 counters.evicted = counters.inserted() - counters.resident;
             }
             counters.peak = counters.resident;
@@ -250,6 +256,7 @@ impl Recorder for Slices<'_> {
             let (from, to) = books.close(listed, served, input_tokens, |n| trace.tokens(request, n));
             if let Some(requests) = &mut self.requests {
                 requests.push_hits(k, to - from, trace.tokens(request, to) - trace.tokens(request, from));
+                requests.push_resident(k, books.tier.resident(self.blocks));
             }
         }
         if let Some(requests) = &mut self.requests {

@@ -28,6 +28,8 @@ pub struct ReplaySpec {
     pub full_blocks_only: bool,
     /// Keep hits per request.
     pub per_request: bool,
+    /// Keep the resident blocks of each tier after each request, beside the hits per request.
+    pub occupancy: bool,
     /// Keep events.
     pub events: bool,
     /// Measure residence (4 bytes per distinct block and tier).

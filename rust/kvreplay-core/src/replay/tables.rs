@@ -109,6 +109,17 @@ impl ReplayResult {
         table
     }
 
+    /// One row per request: `resident_blocks_<tier>` after it; without columns unless that was asked for.
+    #[must_use]
+    pub fn occupancy_table(&self) -> Table {
+        let Some(requests) = &self.requests else { return Table::new() };
+        let columns = self.spec.tiers.iter().zip(&requests.resident_blocks);
+        columns.fold(Table::new(), |table, (tier, blocks)| {
+            let blocks = Values::Int(blocks.iter().map(|&v| i64::from(v)).collect());
+            table.with(&format!("resident_blocks_{}", tier.name), blocks)
+        })
+    }
+
     /// One row per event, in order: `request`, `tier`, `event`, `block` (as given in the trace).
     #[must_use]
     pub fn events_table(&self, trace: &Trace) -> Table {

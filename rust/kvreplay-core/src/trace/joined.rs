@@ -56,6 +56,11 @@ struct Ids {
 }
 
 impl Ids {
+    fn kinds(&self) -> Kinds<'_> {
+        // A forest without texts keeps its ids as runs.
+        if self.is_text.contains(&true) { Kinds::Mixed(&self.is_text) } else { Kinds::Numbers }
+    }
+
     fn fill<'a>(&mut self, ids: impl Iterator<Item = Id<'a>>, builder: &mut ForestBuilder) {
         self.numbers.clear();
         self.is_text.clear();
@@ -83,12 +88,12 @@ impl Join<'_> {
         trace.forest.path(node, &mut self.path);
         self.ids.fill(self.path.iter().map(|&block| trace.ids.get(block)), &mut self.builder);
         let namespace = if node.is_empty() { 0 } else { trace.forest.namespace(node.chain) };
-        self.builder.push(namespace, &self.ids.numbers, Kinds::Mixed(&self.ids.is_text))
+        self.builder.push(namespace, &self.ids.numbers, self.ids.kinds())
     }
 
     fn below(&mut self, above: Node, request: usize, outputs: &OutputIds) -> Result<Node> {
         self.ids.fill(outputs.of(request), &mut self.builder);
         let namespace = outputs.namespace(request);
-        self.builder.push_below(above, namespace, &self.ids.numbers, Kinds::Mixed(&self.ids.is_text))
+        self.builder.push_below(above, namespace, &self.ids.numbers, self.ids.kinds())
     }
 }

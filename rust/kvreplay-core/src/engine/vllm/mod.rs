@@ -17,7 +17,7 @@ pub(super) mod rules;
 mod tiering;
 mod tracker;
 
-pub(super) use gpu::Gpu;
+pub(super) use gpu::{FreeRule, Gpu};
 pub(super) use releases::{Flags, RELEASES};
 pub(super) use rules::gpu_rules;
 

@@ -214,7 +214,7 @@ fn slow_csv(text: &str) -> Vec<Vec<String>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(crate::ingest::tests::cases(200))]
     #[test]
     fn csv_cells_equal_the_slow_splitter(cells in prop::collection::vec("([ab, \n\"]|\"\"){0,6}", 1..12)) {
         let quote = |cell: &String| format!("\"{}\"", cell.replace('"', "\"\""));

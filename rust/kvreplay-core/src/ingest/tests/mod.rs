@@ -7,6 +7,7 @@ mod formats;
 mod fuzz;
 mod golden;
 mod outputs;
+mod resync;
 mod rules;
 mod writing;
 
@@ -15,6 +16,15 @@ use crate::error::TraceError;
 use crate::trace::{CODES, Id};
 use std::io::Read;
 use std::path::PathBuf;
+
+/// As many cases as `make fuzz` asks for, else the usual number.
+pub(in crate::ingest) fn cases(usual: u32) -> proptest::test_runner::Config {
+    let config = proptest::test_runner::Config::default();
+    if std::env::var_os("PROPTEST_CASES").is_some() {
+        return config;
+    }
+    proptest::test_runner::Config { cases: usual, ..config }
+}
 
 /// `block_tokens = 16`, the size most tests use.
 fn sixteen() -> ReadOptions {

@@ -84,6 +84,46 @@ impl BitSet {
         len
     }
 
+    /// How many of `start .. start + len` are not in the set before the first that is.
+    #[must_use]
+    pub fn leading_absent(&self, start: u32, len: u32) -> u32 {
+        for (word, mask) in pieces(start, len) {
+            let members = self.words[word] & mask;
+            if members != 0 {
+                return (word as u64 * 64 + u64::from(members.trailing_zeros()) - u64::from(start)) as u32;
+            }
+        }
+        len
+    }
+
+    /// How many of `start .. start + len` are in the set behind the last that is not.
+    #[must_use]
+    pub fn trailing_range(&self, start: u32, len: u32) -> u32 {
+        self.trailing(start, len, u64::MAX)
+    }
+
+    /// How many of `start .. start + len` are not in the set behind the last that is.
+    #[must_use]
+    pub fn trailing_absent(&self, start: u32, len: u32) -> u32 {
+        self.trailing(start, len, 0)
+    }
+
+    /// How many of the last of `start .. start + len` are like the bits of `like`.
+    #[inline]
+    fn trailing(&self, start: u32, len: u32, like: u64) -> u32 {
+        let mut end = start + len;
+        while end > start {
+            let word = (end - 1) & !63;
+            let from = word.max(start);
+            let other = (self.words[word as usize >> 6] ^ like) & mask(from - word, end - word);
+            if other != 0 {
+                return start + len - (word + other.ilog2() + 1);
+            }
+            end = from;
+        }
+        len
+    }
+
     /// Number of members.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -148,6 +188,12 @@ mod tests {
                 prop_assert_eq!(bits.count_range(at, len) as usize, set.range(at..at + len).count());
                 let lead = (at..at + len).take_while(|i| set.contains(i)).count();
                 prop_assert_eq!(bits.leading_range(at, len) as usize, lead);
+                let absent = (at..at + len).take_while(|i| !set.contains(i)).count();
+                prop_assert_eq!(bits.leading_absent(at, len) as usize, absent);
+                let trail = (at..at + len).rev().take_while(|i| set.contains(i)).count();
+                prop_assert_eq!(bits.trailing_range(at, len) as usize, trail);
+                let absent = (at..at + len).rev().take_while(|i| !set.contains(i)).count();
+                prop_assert_eq!(bits.trailing_absent(at, len) as usize, absent);
                 prop_assert_eq!(bits.get(at), set.contains(&at));
             }
             prop_assert_eq!(bits.iter().collect::<BTreeSet<_>>(), set.clone());

@@ -1,6 +1,8 @@
 //! A ghost list: names of blocks that are not resident, first in, first out.
 
 use super::Queue;
+use crate::policy::Order;
+use crate::trace::Run;
 
 /// A queue of names. Like [`Queue`] it keeps its slots in the array all lists of a policy share.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +38,21 @@ impl Ghost {
         let oldest = self.queue.oldest_any()?;
         self.queue.remove(slots, oldest);
         Some(oldest)
+    }
+
+    /// Adds the names of a run.
+    pub fn push_run(&mut self, slots: &mut [u32], run: Run, order: Order) {
+        self.queue.push_run(slots, run, order, 0);
+    }
+
+    /// Takes the names of a run out.
+    pub fn remove_run(&mut self, slots: &[u32], run: Run) {
+        self.queue.remove_run(slots, run);
+    }
+
+    /// Takes the oldest names out, as far as they are a run of at most `most`.
+    pub fn pop_run(&mut self, most: u32, order: Order) -> Option<Run> {
+        self.queue.pop_run(most, order)
     }
 
     /// Names from the newest to the oldest.

@@ -1,6 +1,7 @@
 //! The room of one tier: which blocks are resident, and which of them may not leave now.
 
 use super::{BitSet, NONE, Topology};
+use crate::policy::Order;
 use crate::trace::Run;
 
 /// Whether a tier keeps prefixes whole (`semantics.md` section 3).
@@ -37,6 +38,8 @@ pub struct Room<'a> {
     closed: bool,
     /// A block known to have a resident child: the pass comes from below.
     covered: u32,
+    /// Whether the block the pass came to last is resident.
+    below: bool,
     epoch: u64,
     len: u32,
     capacity: u32,
@@ -56,6 +59,7 @@ impl<'a> Room<'a> {
             children: vec![0; if closed { topology.fork_count() } else { 0 }],
             closed,
             covered: NONE,
+            below: false,
             epoch: 0,
             len: 0,
             capacity,
@@ -126,6 +130,13 @@ impl<'a> Room<'a> {
         self.guarding && self.guard.get(block)
     }
 
+    /// Whether any resident block may leave now: no closure, no request guarded.
+    #[inline]
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        !self.closed && !self.guarding
+    }
+
     /// Whether no resident child protects the block (always so without closure).
     #[inline(always)]
     #[must_use]
@@ -157,16 +168,27 @@ impl<'a> Room<'a> {
         self.topology.fork(block).is_some_and(|fork| self.children[fork] > 0)
     }
 
-    /// Says that a block has a resident child, so that nobody needs to look; [`Room::uncover`] ends it.
+    /// The pass comes to the next block, which the one before hangs below: nobody needs to look whether it has a
+    /// resident child. [`Room::end_pass`] ends that.
     #[inline]
-    pub(crate) fn cover(&mut self, block: u32) {
-        debug_assert!(!self.closed || self.has_child(block));
-        self.covered = block;
+    pub(crate) fn come_to(&mut self, block: u32) {
+        if self.below {
+            debug_assert!(!self.closed || self.has_child(block));
+            self.covered = block;
+        }
+        self.below = true;
     }
 
-    /// Ends [`Room::cover`].
-    pub(crate) fn uncover(&mut self) {
+    /// The block the pass came to was not stored.
+    #[inline]
+    pub(crate) fn pass_by(&mut self) {
+        self.below = false;
+    }
+
+    /// The pass is over.
+    pub(crate) fn end_pass(&mut self) {
         self.covered = NONE;
+        self.below = false;
     }
 
     /// Guards the runs of a path until [`Room::unguard`].
@@ -193,9 +215,71 @@ impl<'a> Room<'a> {
         debug_assert!(!self.holds(block));
         self.resident.set(block);
         self.len += 1;
-        if !self.closed {
-            return None;
+        if self.closed { self.protected_by(block) } else { None }
+    }
+
+    /// A block is resident no more. Returns the resident block that has lost its last child, with closure.
+    #[inline(always)]
+    pub(crate) fn leave(&mut self, block: u32) -> Option<u32> {
+        debug_assert!(self.holds(block));
+        self.resident.clear(block);
+        self.len -= 1;
+        if self.closed { self.freed_by(block) } else { None }
+    }
+
+    /// [`Room::enter`] for a run that [`Room::linked`] allows.
+    #[inline]
+    pub(crate) fn enter_run(&mut self, run: Run) -> Option<u32> {
+        debug_assert_eq!(self.resident.count_range(run.start, run.len), 0);
+        self.resident.set_range(run.start, run.len);
+        self.len += run.len;
+        if self.closed { self.protected_by(run.start) } else { None }
+    }
+
+    /// [`Room::leave`] for a run that [`Room::leaving`] allows.
+    #[inline]
+    pub(crate) fn leave_run(&mut self, run: Run) -> Option<u32> {
+        debug_assert_eq!(self.resident.count_range(run.start, run.len), run.len);
+        self.resident.clear_range(run.start, run.len);
+        self.len -= run.len;
+        if self.closed { self.freed_by(run.start) } else { None }
+    }
+
+    /// How many blocks of a run may come in at once: with closure those whose protection only the ends of
+    /// the run change.
+    #[inline]
+    pub(crate) fn linked(&self, run: Run, order: Order) -> u32 {
+        debug_assert!(order == Order::Back || self.is_plain());
+        if self.closed { self.topology.linked(run) } else { run.len }
+    }
+
+    /// How many of the first blocks of a run that come in are exposed then: with closure at most the last of the
+    /// run, the others have their child beside them.
+    #[inline]
+    pub(crate) fn exposed_run(&self, run: Run, order: Order) -> u32 {
+        debug_assert!(order == Order::Back || self.is_plain());
+        if self.closed { u32::from(self.exposed(run.start + run.len - 1)) } else { run.len }
+    }
+
+    /// What of a run may leave block after block, each exposing the next, if the first may.
+    #[inline]
+    pub(crate) fn leaving(&self, run: Run, order: Order) -> Run {
+        let mut len = run.len;
+        if order == Order::Forward || self.is_plain() {
+            return run;
         }
+        if self.guarding {
+            len = self.guard.trailing_absent(run.start, len);
+        }
+        if self.closed {
+            len = self.topology.linked(order.first(run, len));
+        }
+        order.first(run, len)
+    }
+
+    /// The resident parent to which a block that came is the first child.
+    #[inline(always)]
+    fn protected_by(&mut self, block: u32) -> Option<u32> {
         let parent = if self.topology.is_head(block) {
             let fork = self.topology.fork_above_head(block)?;
             self.children[fork] += 1;
@@ -209,15 +293,9 @@ impl<'a> Room<'a> {
         self.holds(parent).then_some(parent)
     }
 
-    /// A block is resident no more. Returns the resident block that has lost its last child, with closure.
+    /// The resident parent to which a block that left was the last child.
     #[inline(always)]
-    pub(crate) fn leave(&mut self, block: u32) -> Option<u32> {
-        debug_assert!(self.holds(block));
-        self.resident.clear(block);
-        self.len -= 1;
-        if !self.closed {
-            return None;
-        }
+    fn freed_by(&mut self, block: u32) -> Option<u32> {
         // Which kind of child left is known, so only the other kind can still protect the parent.
         let (parent, protected) = if self.topology.is_head(block) {
             let fork = self.topology.fork_above_head(block)?;

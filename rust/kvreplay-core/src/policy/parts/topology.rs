@@ -5,7 +5,7 @@
 //! hangs below it (a *fork*), and only forks need a counter.
 
 use super::{BitSet, NONE};
-use crate::trace::{Forest, Node};
+use crate::trace::{Forest, Node, Run};
 
 /// Parents and forks of a forest.
 #[derive(Debug)]
@@ -114,6 +114,16 @@ impl<'a> Topology<'a> {
     #[must_use]
     pub fn fork(&self, block: u32) -> Option<usize> {
         self.forks.get(block).then(|| self.forks.rank(&self.fork_ranks, block) as usize)
+    }
+
+    /// How many of the last blocks of a run hang one below the other with nothing else beside them: no chain hangs
+    /// below one of them but the last, and none starts a chain but the first. At least 1.
+    #[inline]
+    #[must_use]
+    pub fn linked(&self, run: Run) -> u32 {
+        let chain = (self.heads.trailing_absent(run.start, run.len) + 1).min(run.len);
+        let above = chain - 1;
+        1 + self.forks.trailing_absent(run.start + run.len - chain, above)
     }
 
     /// The child of a block in its own chain.

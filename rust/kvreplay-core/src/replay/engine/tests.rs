@@ -65,13 +65,26 @@ proptest! {
         trace in forests(),
         list in prop::collection::vec((0u64..40, fills(), prop::bool::weighted(0.8)), 1..5),
     ) {
-        let spec = ReplaySpec { per_request: true, ..ReplaySpec::new(tiers(list)) };
+        let spec = ReplaySpec { per_request: true, occupancy: true, ..ReplaySpec::new(tiers(list)) };
         let (engine, fast) = replay_auto(&trace, &spec, Unit::Block, &Progress::default()).unwrap();
         let slow = replay(&trace, &spec, &Progress::default()).unwrap();
         if spec.tiers.len() == 1 {
             prop_assert_eq!(engine, Engine::Stack);
         }
         prop_assert_eq!(fast, slow);
+    }
+
+    #[test]
+    fn both_engines_give_the_same_result_in_object_mode(trace in forests(), capacity in 0u64..40) {
+        let spec = ReplaySpec {
+            per_request: true,
+            occupancy: true,
+            mode: Mode::Object,
+            ..ReplaySpec::new(vec![TierSpec::new("t", capacity)])
+        };
+        let (engine, fast) = replay_auto(&trace, &spec, Unit::Block, &Progress::default()).unwrap();
+        prop_assert_eq!(engine, if capacity > 0 { Engine::Stack } else { Engine::Blocks });
+        prop_assert_eq!(fast, replay(&trace, &spec, &Progress::default()).unwrap());
     }
 
     #[test]
@@ -108,7 +121,20 @@ fn a_growing_hierarchy_is_answered_by_the_stack_and_anything_else_is_not() {
         assert_eq!(engine_of(&spec), Engine::Blocks, "{spec:?}");
     }
     let object = ReplaySpec { mode: Mode::Object, ..ReplaySpec::new(vec![TierSpec::new("t", 3)]) };
-    assert_eq!(engine_of(&object), Engine::Blocks);
+    assert_eq!(engine_of(&object), Engine::Stack);
+    for change in [
+        |s: &mut ReplaySpec| s.events = true,
+        |s: &mut ReplaySpec| s.residence = true,
+        |s: &mut ReplaySpec| s.last_token = true,
+        |s: &mut ReplaySpec| s.full_blocks_only = true,
+        |s: &mut ReplaySpec| s.tiers[0].policy = "sieve".to_owned(),
+        |s: &mut ReplaySpec| s.tiers[0].admission = "min_count(2)".to_owned(),
+        |s: &mut ReplaySpec| s.tiers[0].capacity_blocks = 0,
+    ] {
+        let mut spec = object.clone();
+        change(&mut spec);
+        assert_eq!(engine_of(&spec), Engine::Blocks, "{spec:?}");
+    }
     let opt = TierSpec { policy: "opt".to_owned(), ..TierSpec::new("t", 3) };
     assert_eq!(engine_of(&ReplaySpec::new(vec![opt])), Engine::Future);
     let spelled =

@@ -276,3 +276,30 @@ fn a_prompt_that_never_fits_the_gpu_changes_nothing() {
     engine.ask(&[1, 2], 20);
     assert_eq!((engine.resident(0), engine.resident(1)), (2, 1));
 }
+
+#[test]
+fn a_request_of_hundreds_of_millions_of_unnamed_chunks_costs_nothing() {
+    let most = u64::from(u32::MAX);
+    for policy in ["lru", "lfu", "fifo", "mru"] {
+        let tiers = [tier("cpu", most, policy), tier("disk", 3, policy), tier("remote", 2, "none")];
+        let mut cache = Bench::new("lmcache", &tiers, &[("save_decode_cache", "true")]);
+        cache.full(&[1, 2]);
+        let chunks = (most + most) / 10;
+        assert_eq!(cache.decode(&[1, 2, 3], most, &[], most), [20, 0, 0]);
+        assert_eq!(cache.resident(0), chunks);
+        assert_eq!((cache.resident(1), cache.resident(2)), (3, 2));
+        let counters = &cache.out.counters()[1];
+        assert_eq!((counters.admitted, counters.evicted), (chunks, chunks - 3));
+        assert_eq!(counters.peak, 3);
+    }
+    for policy in ["lru", "arc"] {
+        let tiers = [tier("cpu", most, policy), tier("fs", 3, policy)];
+        let mut server =
+            Bench::new("lmcache-mp", &tiers, &[("watermark", "0"), ("save_decode_cache", "true")]);
+        for _ in 0..20 {
+            server.decode(&[], most, &[], most);
+        }
+        let used = server.resident(0);
+        assert!(used > most / 10 && used <= most, "{used}");
+    }
+}

@@ -3,7 +3,7 @@
 use crate::engine::lmcache::cache::Front;
 use crate::engine::lmcache::chunks::ChunkPaths;
 use crate::engine::lmcache::{RELEASES, in_process, mp};
-use crate::engine::{EngineModel, EngineRequest, Recorder, Setup};
+use crate::engine::{EngineModel, EngineRequest, Profile, Recorder, Setup};
 use crate::hierarchy::{EventKind, Events, TierSpec};
 use crate::policy::spec::{Args, Param, Spec};
 use crate::reference::engines::lmcache::{Backend, Engine, Event, Key, Kind, UNNAMED};
@@ -183,6 +183,65 @@ proptest! {
         let (events, _) = out.finish(&contents);
         for (k, backend) in twin.backends.iter().enumerate() {
             prop_assert_eq!(logged(&events, k), named(&backend.events), "tier {}", k);
+        }
+    }
+
+    #[test]
+    fn vllm_with_lmcache_is_vllm_alone_and_the_twin_behind_it(
+        asks in asks(),
+        gpu_blocks in 0u64..14,
+        cpu_chunks in 0usize..9,
+        disk_chunks in 0usize..9,
+        policy in prop::sample::select(vec!["lru", "lfu", "fifo", "mru"]),
+        chunk_blocks in 1u64..4,
+    ) {
+        let behind = |name: &str, chunks: usize| TierSpec {
+            policy: policy.to_owned(),
+            chunk_blocks: chunk_blocks as u32,
+            ..TierSpec::new(name, chunks as u64 * chunk_blocks)
+        };
+        let tiers = [TierSpec::new("gpu", gpu_blocks), behind("cpu", cpu_chunks), behind("disk", disk_chunks)];
+        let build = |profile: &str, tiers: &[TierSpec]| {
+            Profile::parse(profile, &[]).unwrap().build_for(tiers, BLOCKS, BLOCK_TOKENS as u32, false).unwrap()
+        };
+        let (mut model, mut vllm) = (build("vllm+lmcache", &tiers), build("vllm", &tiers[..1]));
+        let mut twin = Engine {
+            backends: vec![
+                Backend::new(Kind::Cpu, cpu_chunks, policy),
+                Backend::new(Kind::Disk, disk_chunks, policy),
+            ],
+            chunk_tokens: chunk_blocks * BLOCK_TOKENS,
+            min_retrieve_tokens: 0,
+            save_decode_cache: false,
+        };
+        let mut out = Recorder::new(&tiers, BLOCKS, true);
+        let mut alone = Recorder::new(&tiers[..1], BLOCKS, true);
+        let (mut hits, mut unnamed) = ([0; 2], 0);
+        for (index, ask) in asks.iter().enumerate() {
+            let request = ask.request(index);
+            for (model, out) in [(&mut model, &mut out), (&mut vllm, &mut alone)] {
+                out.begin(request.index);
+                model.serve(&request, out);
+                out.end(&request);
+                prop_assert_eq!(model.validate(), Ok(()));
+            }
+            prop_assert_eq!(out.rows()[0], alone.rows()[0]);
+            if ask.prompt_tokens.div_ceil(BLOCK_TOKENS) < gpu_blocks {
+                let (prompt, decoded) = ask.chunks(chunk_blocks, &mut unnamed);
+                twin.serve(ask.prompt_tokens, &prompt, &decoded, alone.rows()[0].tokens, true);
+            }
+            for (k, backend) in twin.backends.iter().enumerate() {
+                hits[k] += out.rows()[k + 1].tokens;
+                prop_assert_eq!(hits[k], backend.hit_tokens, "request {} tier {}", index, k);
+            }
+        }
+        let contents: Vec<Vec<u32>> = (0..3).map(|k| model.content(k)).collect();
+        prop_assert_eq!(&contents[0], &vllm.content(0));
+        let (events, _) = out.finish(&contents);
+        let (gpu_events, _) = alone.finish(&contents[..1]);
+        prop_assert_eq!(logged(&events, 0), logged(&gpu_events, 0));
+        for (k, backend) in twin.backends.iter().enumerate() {
+            prop_assert_eq!(logged(&events, k + 1), named(&backend.events), "tier {}", k);
         }
     }
 

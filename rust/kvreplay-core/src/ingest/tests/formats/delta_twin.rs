@@ -67,7 +67,7 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(crate::ingest::tests::cases(400))]
     #[test]
     fn prompts_share_what_they_share_token_by_token(turns in turns(), floor in any::<bool>()) {
         let mut text = String::new();

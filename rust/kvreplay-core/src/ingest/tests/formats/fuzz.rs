@@ -119,7 +119,7 @@ fn mutated() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(800))]
+    #![proptest_config(crate::ingest::tests::cases(800))]
     #[test]
     fn mutated_files_never_crash(bytes in mutated(), n in 0..8_u8) {
         if let Ok(trace) = try_read(bytes.as_slice(), &options(n)) {

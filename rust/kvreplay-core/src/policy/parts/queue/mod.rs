@@ -9,6 +9,8 @@
 //! The slot of a block lies in an array shared by all queues of a policy, since a block is in one queue
 //! at a time: four bytes per distinct block, and at most eight more per block in the queue.
 
+mod runs;
+
 use super::{BitTree, NONE, Room};
 
 /// A queue. All methods take `slots`, the array of slots per block.
@@ -85,7 +87,7 @@ impl Queue {
         let mut next = self.after(slot);
         // One slot stays free, so that equal ends mean an empty queue.
         if next == self.head {
-            self.pack(slots);
+            self.pack(slots, 1);
             slot = self.tail;
             next = self.after(slot);
         }
@@ -112,13 +114,25 @@ impl Queue {
         self.exposed.clear(slot);
         self.len -= 1;
         if slot == self.head {
-            while self.head != self.tail && self.ring[self.head] == NONE {
-                self.head = self.after(self.head);
-            }
+            self.trim_head();
         } else if self.after(slot) == self.tail {
-            while self.head != self.tail && self.ring[self.before(self.tail)] == NONE {
-                self.tail = self.before(self.tail);
-            }
+            self.trim_tail();
+        }
+    }
+
+    /// Moves the oldest end to the oldest block.
+    #[inline(always)]
+    fn trim_head(&mut self) {
+        while self.head != self.tail && self.ring[self.head] == NONE {
+            self.head = self.after(self.head);
+        }
+    }
+
+    /// Moves the newest end to the newest block.
+    #[inline(always)]
+    fn trim_tail(&mut self) {
+        while self.head != self.tail && self.ring[self.before(self.tail)] == NONE {
+            self.tail = self.before(self.tail);
         }
     }
 
@@ -150,21 +164,29 @@ impl Queue {
     /// The oldest block that may leave.
     #[inline(always)]
     pub fn oldest(&mut self, slots: &[u32], room: &Room<'_>) -> Option<u32> {
+        self.oldest_slot(slots, room).map(|slot| self.ring[slot])
+    }
+
+    /// The slot of [`Queue::oldest`], good until the queue changes.
+    #[inline(always)]
+    pub fn oldest_slot(&mut self, slots: &[u32], room: &Room<'_>) -> Option<usize> {
         if self.len > 0 && self.exposed.get(self.head) && !room.guards(self.ring[self.head]) {
-            return Some(self.ring[self.head]);
+            return Some(self.head);
         }
-        self.search(slots, room, self.head).map(|slot| self.ring[slot])
+        self.search(slots, room, self.head)
+    }
+
+    /// The block in a slot of [`Queue::oldest_slot`].
+    #[inline(always)]
+    #[must_use]
+    pub fn at(&self, slot: usize) -> u32 {
+        self.ring[slot]
     }
 
     /// Takes out the oldest block that may leave.
     #[inline(always)]
     pub fn evict(&mut self, slots: &[u32], room: &Room<'_>) -> Option<u32> {
-        let (head, block) = (self.head, self.ring[self.head]);
-        if self.len > 0 && self.exposed.get(head) && !room.guards(block) {
-            self.take_out(head);
-            return Some(block);
-        }
-        let slot = self.search(slots, room, head)?;
+        let slot = self.oldest_slot(slots, room)?;
         let block = self.ring[slot];
         self.take_out(slot);
         Some(block)
@@ -235,6 +257,11 @@ impl Queue {
         }
     }
 
+    /// Puts the mark on a block.
+    pub fn set_mark(&mut self, slots: &[u32], block: u32) {
+        self.mark = slots[block as usize] as usize;
+    }
+
     /// Whether a slot lies between the ends.
     fn spans(&self, slot: usize) -> bool {
         if self.head <= self.tail {
@@ -296,13 +323,14 @@ impl Queue {
         newer.iter().rev().chain(older.iter().rev()).copied().filter(|&block| block != NONE)
     }
 
-    /// Closes the gaps; a ring with few gaps grows first.
+    /// Closes the gaps; a ring too small for `more` blocks and some air grows first.
     #[cold]
     #[inline(never)]
-    fn pack(&mut self, slots: &mut [u32]) {
+    fn pack(&mut self, slots: &mut [u32], more: usize) {
         let mut size = self.ring.len();
-        if self.len as usize * 3 > size * 2 {
-            size = SMALLEST + self.len as usize * 2;
+        let need = self.len as usize + more;
+        if need * 3 > size * 2 {
+            size = SMALLEST + need * 2;
         }
         let mut ring = Vec::with_capacity(size);
         let mut exposed = BitTree::new(size);
