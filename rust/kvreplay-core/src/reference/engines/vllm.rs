@@ -320,13 +320,15 @@ impl Vllm {
 
     /// Chunks found from `first` on; repeated while that brings chunks from the files.
     fn run(&mut self, keys: &[Name], first: usize, cpu: &Cpu) -> usize {
+        let mut look_ups = 0;
         loop {
+            look_ups += 1;
             let mut on_the_way = Vec::new();
             let mut end = first;
             while end < keys.len() {
                 let name = keys[end];
                 let missing = !self.holds_chunk(name);
-                if missing && !self.promote(name, end, &mut on_the_way, cpu) {
+                if missing && (look_ups == 64 || !self.promote(name, end, &mut on_the_way, cpu)) {
                     break;
                 }
                 end += 1;
@@ -344,7 +346,7 @@ impl Vllm {
     }
 
     fn promote(&mut self, name: Name, at: usize, on_the_way: &mut Vec<Name>, cpu: &Cpu) -> bool {
-        if self.promoted.contains(&name) || !self.files.contains(&name) {
+        if !self.files.contains(&name) {
             return false;
         }
         if cpu.is_scoped() && self.adapted.insert(name) {

@@ -6,6 +6,10 @@ use super::super::releases::Counted;
 use super::Offload;
 use crate::engine::{Cause, EngineRequest, Recorder};
 
+/// A look-up may evict chunks of its own run for others of it, which then are brought again. That comes to an end, or
+/// (the run is longer than the tier) goes round for ever, in vLLM, too; here the last look-up brings nothing.
+const MOST_LOOK_UPS: u32 = 64;
+
 impl<P: ChunkPolicy> Offload<P> {
     /// Looks up what follows the `gpu_tokens` tokens found on the GPU and loads it. Returns the tokens loaded.
     pub(in crate::engine::vllm) fn load(
@@ -44,9 +48,11 @@ impl<P: ChunkPolicy> Offload<P> {
             return self.run_from(first);
         }
         self.count_look_ups(first);
+        let mut look_ups = 0;
         loop {
+            look_ups += 1;
             self.promoted.clear();
-            let end = self.look_up_once(first, out);
+            let end = self.look_up_once(first, look_ups < MOST_LOOK_UPS, out);
             self.touch_prompt();
             if self.promoted.is_empty() {
                 return end;
@@ -94,15 +100,14 @@ impl<P: ChunkPolicy> Offload<P> {
     }
 
     /// One look-up; starts transfers from secondary tiers.
-    fn look_up_once(&mut self, first: usize, out: &mut Recorder) -> usize {
+    fn look_up_once(&mut self, first: usize, may_promote: bool, out: &mut Recorder) -> usize {
         self.offer += 1;
         let mut at = first;
         while at < self.prompt_chunks {
             let key = self.path.keys[at];
             if !self.policy.holds(key) {
-                // A chunk that was evicted again by later ones of its run would go round for ever.
-                let is_lost = self.path.has(at, PROMOTED) || self.private.is_private(key);
-                if is_lost || self.set.secondaries.find(key).is_none() || !self.promote(at, out) {
+                let asked = may_promote && !self.private.is_private(key);
+                if !asked || self.set.secondaries.find(key).is_none() || !self.promote(at, out) {
                     break;
                 }
             }
