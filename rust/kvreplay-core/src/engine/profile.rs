@@ -198,8 +198,8 @@ impl Profile {
                     "give every tier a name of its own",
                 ));
             }
-            // A further name is one that no other role has.
-            let is_further = self.info.roles.iter().all(|role| role.name != tier.name);
+            // A further name is one that no other role has; gpu is no name for anything but the GPU.
+            let is_further = tier.name != "gpu" && self.info.roles.iter().all(|role| role.name != tier.name);
             let takes = |role: &Role| role.name == tier.name || (is_further && role.name == "*");
             let Some(at) = roles.iter().position(takes) else {
                 return Err(Error::config(
