@@ -84,7 +84,7 @@ def test_rules_of_the_engine_are_not_the_users() -> None:
         kv.replay(small, [GPU], profile="vllm@0.33", profile_options={"block_size": [16]})
     with pytest.raises(kv.ConfigError, match="has no tier"):
         kv.replay(small, [GPU, kv.Tier("hbm", capacity=9)], profile="sglang@0.5")
-    with pytest.raises(kv.ConfigError, match="has no tier \"gpu\""):
+    with pytest.raises(kv.ConfigError, match='has no tier "gpu"'):
         kv.replay(small, [GPU], profile="lmcache")
 
 
