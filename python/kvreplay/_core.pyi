@@ -11,6 +11,7 @@ __all__ = [
     "Cancelled",
     "ConfigError",
     "Curve",
+    "EngineTrace",
     "Error",
     "Lengths",
     "Progress",
@@ -29,6 +30,10 @@ __all__ = [
     "lru_tiers",
     "policies",
     "policy_curve",
+    "profile_options",
+    "profile_rules",
+    "profile_trace",
+    "profiles",
     "quality_codes",
     "ratios",
     "read",
@@ -36,6 +41,7 @@ __all__ = [
     "read_lengths",
     "read_native",
     "replay",
+    "replay_profile",
     "reuse_runs",
     "reuse_time",
     "window_growth",
@@ -231,6 +237,7 @@ class Replay:
     def ratios(self) -> Table:
         """The named ratios of the tiers together; needs `per_request`."""
 
+@final
 class EngineTrace:
     """A trace in the blocks of an engine profile."""
 
