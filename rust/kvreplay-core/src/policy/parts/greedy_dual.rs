@@ -329,7 +329,7 @@ mod tests {
             let block = ((state >> 33) % 70 * ((state >> 50) % 70) / 70) as u32;
             let worth = 1.0 + f64::from(block % 7) * step;
             match slow.items.iter().find(|item| item.3 == block) {
-                Some(&(_, _, uses, _)) if (state >> 20) % 90 > 0 => {
+                Some(&(_, _, uses, _)) if !(state >> 20).is_multiple_of(90) => {
                     fast.hit(block, worth);
                     slow.put(block, uses + 1, worth);
                     most_uses = most_uses.max(uses + 1);
