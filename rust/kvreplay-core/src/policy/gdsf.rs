@@ -4,7 +4,7 @@
 //! 1998. The inflation is the value of the last victim. Blocks are of one size here, and `recompute_cost`
 //! is the variant that knows what a block is worth. Ties by last use.
 
-use super::parts::GreedyDual;
+use super::parts::{GreedyDual, Whole};
 use super::spec::Args;
 use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
 use crate::error::Result;
@@ -20,7 +20,7 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
 };
 
 struct Gdsf {
-    order: GreedyDual,
+    order: GreedyDual<Whole>,
 }
 
 impl Policy for Gdsf {

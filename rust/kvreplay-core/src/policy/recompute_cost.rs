@@ -9,7 +9,7 @@
 //! the layers: 2 * 7.0e9 FLOP per token against 4 * 32 * 32 * 128 FLOP per token and prefix token) at equal
 //! efficiency of both parts. Where the profile of a GPU is known, give the measured one.
 
-use super::parts::GreedyDual;
+use super::parts::{GreedyDual, Large, Slot, Small};
 use super::spec::{Args, Param};
 use super::{Build, Policy, PolicyInfo, Room, Stored, validate_content};
 use crate::error::Result;
@@ -24,22 +24,31 @@ pub(super) const INFO: PolicyInfo = PolicyInfo {
     }],
     source: "Greedy-Dual-Size-Frequency (HPL-98-69R1) with recompute time as cost",
     build: |args: &Args<'_>, build: &Build<'_>| -> Result<Box<dyn Policy>> {
-        Ok(Box::new(RecomputeCost {
-            order: GreedyDual::new(build.blocks()),
-            block_tokens: f64::from(build.block_tokens),
-            balance_tokens: args.number("balance_tokens", 1.0..=1e12)?,
-        }))
+        let balance_tokens = args.number("balance_tokens", 1.0..=1e12)?;
+        Ok(if build.blocks() < Small::MOST_BLOCKS {
+            Box::new(RecomputeCost::<Small>::new(build, balance_tokens))
+        } else {
+            Box::new(RecomputeCost::<Large>::new(build, balance_tokens))
+        })
     },
 };
 
-struct RecomputeCost {
-    order: GreedyDual,
+struct RecomputeCost<S> {
+    order: GreedyDual<S>,
     block_tokens: f64,
     /// Prefix length at which attention over it costs as much per token as everything else.
     balance_tokens: f64,
 }
 
-impl RecomputeCost {
+impl<S: Slot> RecomputeCost<S> {
+    fn new(build: &Build<'_>, balance_tokens: f64) -> Self {
+        Self {
+            order: GreedyDual::new(build.blocks()),
+            block_tokens: f64::from(build.block_tokens),
+            balance_tokens,
+        }
+    }
+
     /// Time to compute the block again with its prefix at hand, in units of a block without attention.
     fn worth(&self, block: u32, room: &Room<'_>) -> f64 {
         let middle_tokens = (f64::from(room.topology().depth(block)) - 0.5) * self.block_tokens;
@@ -47,7 +56,7 @@ impl RecomputeCost {
     }
 }
 
-impl Policy for RecomputeCost {
+impl<S: Slot + Send> Policy for RecomputeCost<S> {
     fn hit(&mut self, block: u32, room: &Room<'_>) {
         self.order.hit(block, self.worth(block, room));
     }

@@ -242,3 +242,48 @@ fn the_registry_is_complete() {
         "lru fifo lfu arc twoq lruk slru s3fifo sieve wtinylfu gdsf recompute_cost tail_lru ttl random opt";
     assert!(need.split(' ').all(|name| POLICIES.iter().any(|p| p.name == name)));
 }
+
+/// The bar is 12 bytes per distinct block and tier, with everything resident: the arrays of a policy, and
+/// two bits of the room. Beyond it are `lruk` with k over 2, and `recompute_cost` from 2^22 blocks on (by half a byte).
+#[test]
+fn keys_in_order_take_few_bytes() {
+    use super::parts::{GreedyDual, Large, Small, Whole};
+    let (blocks, room) = (1_usize << 20, 0.25);
+    let per_block = |bytes: usize| room + bytes as f64 / blocks as f64;
+    for (name, bytes, expected) in [
+        ("lfu", super::lfu::bytes(blocks), 8.0),
+        ("lruk(1)", super::lruk::bytes::<1>(blocks), 4.0),
+        ("lruk(2)", super::lruk::bytes::<2>(blocks), 8.0),
+        ("lruk(3)", super::lruk::bytes::<3>(blocks), 12.0),
+        ("gdsf", GreedyDual::<Whole>::new(blocks).bytes(), 11.0),
+        ("recompute_cost", GreedyDual::<Small>::new(blocks).bytes(), 11.0),
+        ("recompute_cost, many blocks", GreedyDual::<Large>::new(blocks).bytes(), 12.0),
+    ] {
+        let over = per_block(bytes) - expected;
+        assert!((0.6..0.66).contains(&over), "{name}: {}", per_block(bytes));
+    }
+}
+
+/// Stamps of few bits are renumbered all the time, which changes nothing.
+#[test]
+fn renumbered_uses_keep_their_order() {
+    let trace = blocks(16);
+    let topology = Topology::new(&trace.forest);
+    for (name, few) in
+        [("lfu", super::lfu::with_stamps(16, 5)), ("lruk(3)", super::lruk::with_stamps::<3>(16, 6))]
+    {
+        let build_for = Build { topology: &topology, capacity: 9, block_tokens: 1, timed: true };
+        let mut tiers = [build(name, &build_for).unwrap(), few]
+            .map(|policy| (policy, Room::new(&topology, 9, Closure::None)));
+        let mut state = 3_u64;
+        for _ in 0..3000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let block = (state >> 33) as u32 % 16 * ((state >> 50) as u32 % 16) / 16;
+            for (policy, room) in &mut tiers {
+                step(&mut **policy, room, block, (state >> 20).trailing_zeros() > 3);
+                policy.validate(room).unwrap();
+            }
+            assert_eq!(tiers[0].0.content(), tiers[1].0.content(), "{name}");
+        }
+    }
+}
