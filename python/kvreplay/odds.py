@@ -68,7 +68,12 @@ class Odds:
         self._paths = every.select("request", "arrival_us", "blocks", new=new)
         runs = reuse_runs(trace, progress=progress) if runs is None else runs
         self._runs = runs.select(
-            "request", "previous_request", "age_us", "length", first="start", end=pl.col("start") + pl.col("length")
+            "request",
+            "previous_request",
+            "age_us",
+            "length",
+            first="start",
+            end=pl.col("start") + pl.col("length"),
         )
         last = self._paths["arrival_us"].max()
         self._last_us = None if last is None else int(last)  # type: ignore[arg-type]

@@ -36,17 +36,17 @@ def reuse_gaps(
         By tier ``reuse_gap_p50_us`` and ``reuse_gap_p90_us``: the smallest gap that so many percent of its
         blocks do not exceed; ``None`` where it served none, or without times.
     """
-    begin = pl.lit(0, pl.Int64)
+    owner = runs["request"]
+    begin = pl.zeros(len(runs), pl.Int64, eager=True)
     parts = runs.lazy().select(
-        "request",
         age="age_us",
         start=pl.col("start") * block_tokens,
         end=(pl.col("start") + pl.col("length")) * block_tokens,
     )
     out = {}
     for name in tiers:
-        until = begin + pl.lit(hits[f"hit_tokens_{name}"]).gather("request")
-        weight = pl.min_horizontal("end", until) - pl.max_horizontal("start", begin)
+        until = begin + hits[f"hit_tokens_{name}"].gather(owner)
+        weight = pl.min_horizontal("end", pl.lit(until)) - pl.max_horizontal("start", pl.lit(begin))
         weighted = parts.select("age", weight=weight).filter(pl.col("weight") > 0).collect()
         out[name] = _quantiles(weighted)
         begin = until
@@ -63,7 +63,7 @@ def _quantiles(weighted: pl.DataFrame) -> dict[str, int | None]:
     buckets = counted.collect(engine="streaming").sort("first")
     whole = int(buckets["weight"].sum())
     ranks = {name: -(-quantile * whole // 100) for name, quantile in QUANTILES.items()}
-    out = {}
+    out: dict[str, int | None] = {}
     for name, rank in ranks.items():
         at = _reaching(rank, buckets)
         first = int(buckets["first"][at])
