@@ -221,7 +221,7 @@ def ceiling(trace: Trace) -> pl.DataFrame:
     polars.DataFrame
         ``request``, ``hit_blocks``, ``hit_tokens``, in replay order.
     """
-    return frame(calls.run(lambda _: _core.ceiling(trace.core), what="ceiling")).sort("request")
+    return frame(calls.run(lambda _: _core.ceiling(trace.core), what="ceiling"))  # in replay order
 
 
 def ratios(source: Trace | ReplayResult) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from kvreplay.replaying import replay
-from kvreplay.worth.facts import Without
+from kvreplay.worth.facts import Without, compute_totals
 from kvreplay.worth.timing import RECOMPUTE, WITH
 from kvreplay.worth.totals import per_day, total
 
@@ -85,14 +85,10 @@ def _without_last(result: ReplayResult, name: str) -> Without:
     requests = result.requests
     plan = result.plan
     assert plan is not None  # noqa: S101 - the replay was timed
-    assert plan.cost is not None  # noqa: S101 - so there is a cost
-    rest = [one for one in plan.tiers if one != name]
-    resident = pl.sum_horizontal(f"hit_tokens_{one}" for one in rest)
-    compute = plan.cost.recompute_expr(pl.col("computed_tokens") + pl.col(f"hit_tokens_{name}"), resident)
     return Without(
         hit_tokens=int(result.tiers.filter(pl.col("tier") != name)["hit_tokens"].sum()),
         ttft_us=_known(requests[WITH] + requests[f"saved_us_{name}"]),
-        compute_us=int(requests.select(compute.round(0).cast(pl.Int64)).sum().item()),
+        compute_us=compute_totals(requests, plan)[-2],
     )
 
 

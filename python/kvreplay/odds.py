@@ -7,6 +7,7 @@ so for ages near the length of the trace.
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ class Odds:
     requests
         Its ``requests()``, where they are at hand.
     runs
-        Its :func:`kvreplay.reuse_runs` in any order, where they are at hand; by age is fastest.
+        Its :func:`kvreplay.reuse_runs` in any order, where they are at hand.
     progress
         The hook of :func:`kvreplay.replay`.
     """
@@ -70,10 +71,9 @@ class Odds:
             "request",
             "previous_request",
             "age_us",
+            "length",
             first="start",
             end=pl.col("start") + pl.col("length"),
-            # From here on the previous request held its blocks for the first time.
-            new_before=new.gather(runs["previous_request"]),
         )
         last = self._paths["arrival_us"].max()
         self._last_us = None if last is None else int(last)  # type: ignore[arg-type]
@@ -139,25 +139,33 @@ class Odds:
 
     def of_depth(self, block: int) -> float | None:
         """Share of the distinct prefixes of ``block + 1`` blocks used a second time; ``None`` without any."""
-        at = (pl.col("first") <= block) & (block < pl.col("end"))
         new = (pl.col("new") <= block) & (block < pl.col("blocks"))
         prefixes = self._paths.select(new.sum()).item()
-        again = self._runs.select((at & (pl.col("new_before") <= block)).sum()).item()
-        return again / prefixes if prefixes else None
+        again = (pl.col("first") <= block) & (block < pl.col("end"))
+        return self._second_uses.select(again.sum()).item() / prefixes if prefixes else None
+
+    @cached_property
+    def _second_uses(self) -> pl.DataFrame:
+        """Of every run the part, ``first`` to ``end``, that the previous request held for the first time."""
+        new_before = self._paths["new"].gather(self._runs["previous_request"])
+        parts = self._runs.select(pl.max_horizontal("first", new_before), "end")
+        return parts.filter(pl.col("first") < pl.col("end"))
 
     def within(self, age_us: float) -> float | None:
         """Share of all reused blocks whose last use is at most `age_us` ago; ``None`` where there is none."""
-        ages, blocks = self._by_age
-        if self._last_us is None or not blocks.len():
+        if self._last_us is None or not self._runs.height:
             return None
-        count = int(ages.search_sorted(age_us, side="right"))
-        return int(blocks[count - 1]) / int(blocks[-1]) if count else 0.0
+        oldest, reused = self._oldest_and_reused
+        # Few ages are asked for: a sum for each is cheaper than runs in the order of their age.
+        limit = min(math.floor(age_us), oldest)
+        young = pl.col("length").filter(pl.col("age_us") <= limit).sum()
+        return int(self._runs.select(young).item()) / reused if limit < oldest else 1.0
 
     @cached_property
-    def _by_age(self) -> tuple[pl.Series, pl.Series]:
-        """Ages of the runs, ascending, and the blocks of all runs up to each."""
-        ordered = self._runs.select("age_us", blocks=pl.col("end") - pl.col("first")).sort("age_us")
-        return ordered["age_us"], ordered["blocks"].cum_sum()
+    def _oldest_and_reused(self) -> tuple[int, int]:
+        """Age of the oldest reuse, and blocks of all runs."""
+        oldest, reused = self._runs.select(pl.col("age_us").max(), pl.col("length").sum()).row(0)
+        return int(oldest), int(reused)
 
 
 def _blocks(runs: pl.DataFrame) -> int:

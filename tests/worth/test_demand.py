@@ -81,6 +81,8 @@ def test_windows_are_those_of_a_loop(rows: list[tuple[int, int]]) -> None:
         assert got["max"] == ordered[-1] / got["window_s"]
         assert got["p99"] == ordered[math.ceil(0.99 * len(sums)) - 1] / got["window_s"]
         assert math.isclose(got["mean"], sum(sums) / len(sums) / got["window_s"], abs_tol=1e-12)
+    # Requests of a trace whose clock restarts do not come in the order of their times.
+    assert table(arrivals[::-1], amounts[::-1]).equals(table(arrivals, amounts))
 
 
 def test_nearest_rank_counts_the_zeros_that_are_not_there() -> None:

@@ -189,3 +189,20 @@ def test_reuse_gaps_are_those_of_the_blocks_served(seed: int, small: int, large:
         for column, quantile in (("reuse_gap_p50_us", 50), ("reuse_gap_p90_us", 90)):
             want = ordered[-(-quantile * len(ordered) // 100) - 1] if ordered else None
             assert got[name][column] == want
+
+
+@settings(max_examples=40)
+@given(
+    rows=st.lists(
+        st.tuples(st.one_of(st.integers(0, 30), st.integers(0, 2**62)), st.integers(1, 9)), min_size=1
+    )
+)
+def test_reuse_gaps_are_nearest_ranks_at_every_scale(rows: list[tuple[int, int]]) -> None:
+    ages, lengths = [age for age, _ in rows], [length for _, length in rows]
+    requests = list(range(len(rows)))
+    runs = pl.DataFrame({"request": requests, "start": 0, "length": lengths, "age_us": ages})
+    hits = pl.DataFrame({"hit_tokens_a": [4 * length for length in lengths]})
+    got = reuse_gaps(runs, hits, ["a"], block_tokens=4)["a"]
+    ordered = sorted(age for age, length in rows for _ in range(length))
+    for column, quantile in (("reuse_gap_p50_us", 50), ("reuse_gap_p90_us", 90)):
+        assert got[column] == ordered[-(-quantile * len(ordered) // 100) - 1]

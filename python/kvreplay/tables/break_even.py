@@ -62,11 +62,12 @@ def build_rows(
     block_tokens
         Tokens of the trace's blocks.
     """
+    # The last block of a prefix is the one that is reused least.
+    reuses = {length: odds.of_depth((length - 1) // block_tokens) for length in lengths}
     rows: list[dict[str, Any]] = []
     for tier, comparison in comparisons.items():
         for row in rows_of(comparison, lengths, prices):
-            # The last block of the prefix is the one that is reused least.
-            reuse = odds.of_depth((row["prefix_tokens"] - 1) // block_tokens)
+            reuse = reuses[row["prefix_tokens"]]
             rows.append(
                 {
                     "tier": tier,

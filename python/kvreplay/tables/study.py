@@ -106,11 +106,11 @@ class Study:
 
     @cached_property
     def reuse_runs(self) -> pl.DataFrame:
-        """Every reuse of the trace by run (:func:`kvreplay.reuse_runs`), by age: what is asked of them."""
+        """Every reuse of the trace by run (:func:`kvreplay.reuse_runs`), in no order."""
         table = calls.run(
             lambda p: _core.reuse_runs(self.trace.core, progress=p), what="reuse runs", hook=self.progress
         )
-        return frame(table).drop("distance_blocks").sort("age_us")
+        return frame(table).drop("distance_blocks")
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:

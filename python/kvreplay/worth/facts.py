@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -31,6 +32,27 @@ class Without:
     hit_tokens: int
     ttft_us: pl.Series | None
     compute_us: int
+
+
+def compute_totals(requests: pl.DataFrame, plan: Plan) -> list[int]:
+    """Time of computing with no tier, with the first, with the first two, ...: all requests together.
+
+    Parameters
+    ----------
+    requests
+        ``result.requests`` with its times.
+    plan
+        The plan of these times.
+    """
+    if plan.untimed or plan.overlaps:
+        return [int(value) for value in requests.select(computes(plan)).sum().row(0)]
+    # Where loads and computing take turns, what a tier does not save of a compute is load and store.
+    apart = [[f"{what}_us_{name}" for what in ("saved", "load", "store")] for name in plan.tiers]
+    sums = requests.select(pl.col(RECOMPUTE, *chain(*apart)).sum()).row(0, named=True)
+    out = [int(sums[RECOMPUTE])]
+    for names in reversed(apart):
+        out.append(out[-1] + sum(int(sums[name]) for name in names))
+    return out[::-1]
 
 
 @dataclass(frozen=True)
@@ -66,15 +88,7 @@ class Facts:
     @cached_property
     def compute_us(self) -> list[int]:
         """Time of computing with no tier, with the first, with the first two, ...: all requests together."""
-        if self.plan.untimed or self.plan.overlaps:
-            return [int(value) for value in self.requests.select(computes(self.plan)).sum().row(0)]
-        # Where loads and computing take turns, what a tier does not save of a compute is load and store.
-        sums = self.requests.select(pl.exclude(pl.Boolean)).sum().row(0, named=True)
-        out = [int(sums[RECOMPUTE])]
-        for name in reversed(self.plan.tiers):
-            gained = sum(int(sums[f"{what}_us_{name}"]) for what in ("saved", "load", "store"))
-            out.append(out[-1] + gained)
-        return out[::-1]
+        return compute_totals(self.requests, self.plan)
 
     @cached_property
     def input_tokens(self) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# Of ages: few enough that their sums cost little, enough that a bucket holds few of the ages.
+_BUCKETS = 1 << 12
 QUANTILES = {"reuse_gap_p50_us": 50, "reuse_gap_p90_us": 90}
 
 
@@ -35,19 +37,17 @@ def reuse_gaps(
         blocks do not exceed; ``None`` where it served none, or without times.
     """
     owner = runs["request"]
-    start = runs["start"] * block_tokens
-    end = start + runs["length"] * block_tokens
     begin = pl.zeros(len(runs), pl.Int64, eager=True)
+    parts = runs.lazy().select(
+        age="age_us",
+        start=pl.col("start") * block_tokens,
+        end=(pl.col("start") + pl.col("length")) * block_tokens,
+    )
     out = {}
     for name in tiers:
         until = begin + hits[f"hit_tokens_{name}"].gather(owner)
-        share = pl.DataFrame(
-            {"start": start, "end": end, "begin": begin, "until": until, "age": runs["age_us"]}
-        )
-        weighted = share.select(
-            "age",
-            weight=(pl.min_horizontal("end", "until") - pl.max_horizontal("start", "begin")).clip(0),
-        ).filter(pl.col("weight") > 0)
+        weight = pl.min_horizontal("end", pl.lit(until)) - pl.max_horizontal("start", pl.lit(begin))
+        weighted = parts.select("age", weight=weight).filter(pl.col("weight") > 0).collect()
         out[name] = _quantiles(weighted)
         begin = until
     return out
@@ -56,8 +56,24 @@ def reuse_gaps(
 def _quantiles(weighted: pl.DataFrame) -> dict[str, int | None]:
     if not weighted.height or weighted["age"].null_count():
         return dict.fromkeys(QUANTILES)
-    ordered = weighted.sort("age")
-    sums = ordered["weight"].cum_sum()
-    whole = int(sums[-1])
+    # Only the ages of the bucket that a rank falls into are sorted.
+    oldest: Any = weighted["age"].max()
+    width = oldest // _BUCKETS + 1
+    counted = weighted.lazy().group_by(first=pl.col("age") // width * width).agg(pl.col("weight").sum())
+    buckets = counted.collect(engine="streaming").sort("first")
+    whole = int(buckets["weight"].sum())
     ranks = {name: -(-quantile * whole // 100) for name, quantile in QUANTILES.items()}
-    return {name: int(ordered["age"][int(sums.search_sorted(rank))]) for name, rank in ranks.items()}
+    out: dict[str, int | None] = {}
+    for name, rank in ranks.items():
+        at = _reaching(rank, buckets)
+        first = int(buckets["first"][at])
+        inside = pl.col("age").is_between(first, min(first + width - 1, oldest))
+        ordered = weighted.filter(inside).sort("age")
+        before = int(buckets["weight"][:at].sum())
+        out[name] = int(ordered["age"][_reaching(rank - before, ordered)])
+    return out
+
+
+def _reaching(rank: int, ordered: pl.DataFrame) -> int:
+    """The first row with which the weights sum up to `rank`."""
+    return int(ordered["weight"].cum_sum().search_sorted(rank))

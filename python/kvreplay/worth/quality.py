@@ -213,7 +213,7 @@ def _by_length(facts: Facts, tier: str) -> pl.DataFrame:
     tokens, gain = pl.col(f"hit_tokens_{tier}"), pl.col(f"saved_us_{tier}") + pl.col(f"store_us_{tier}")
     ttft = pl.lit(facts.ttft_us).alias("with_us")
     power = (tokens.cast(pl.Float64).log(2) + 1e-9).floor().cast(pl.Int64)
-    rows = facts.requests.with_columns(ttft).filter(tokens > 0)
+    rows = facts.requests.lazy().with_columns(ttft).filter(tokens > 0)
     rows = rows.with_columns(without_us=pl.col("with_us") + gain, lower_tokens=pl.lit(2).pow(power))
     return (
         rows.group_by("lower_tokens")
@@ -233,4 +233,5 @@ def _by_length(facts: Facts, tier: str) -> pl.DataFrame:
         .with_columns(upper_tokens=pl.col("lower_tokens") * 2 - 1)
         .select(pl.col(name).cast(dtype) for name, dtype in LENGTHS_SCHEMA.items())
         .sort("lower_tokens")
+        .collect()
     )

@@ -55,8 +55,10 @@ def distinct_hits(requests: pl.DataFrame, plan: Plan, *, every: bool = False) ->
     keys = [name for name in requests.columns if name.startswith(("hit_tokens_", "written_tokens_"))]
     keys.append("computed_tokens")
     timed = [pl.col(f"hit_tokens_{name}") > 0 for name in plan.tiers[plan.resident_tiers :]]
-    kept = requests if every else requests.filter(pl.any_horizontal(timed or [pl.lit(value=False)]))
-    return kept.group_by(keys).agg(pl.len().cast(pl.Int64).alias(_COUNT)).sort(keys)
+    rows = requests.lazy()
+    kept = rows if every else rows.filter(pl.any_horizontal(timed or [pl.lit(value=False)]))
+    kinds = kept.select(keys).group_by(keys).agg(pl.len().cast(pl.Int64).alias(_COUNT))
+    return kinds.sort(keys).collect()
 
 
 def totals(distinct: pl.DataFrame, plans: Sequence[Plan]) -> list[dict[str, Any]]:

@@ -66,8 +66,9 @@ def timed(hits: pl.DataFrame, plan: Plan) -> pl.DataFrame:
         has a link too). Times are Int64 microseconds without any queueing. What a tier without a link would
         take is null, and so is the service time of a replay with such a tier.
     """
-    parts = hits.select(*computes(plan), *loads(plan), *stores(plan))
-    return parts.select(outcomes(plan))
+    # Collected at once, what several columns are made of is made once.
+    parts = hits.lazy().select(*computes(plan), *loads(plan), *stores(plan))
+    return parts.select(outcomes(plan)).collect()
 
 
 def computes(plan: Plan) -> list[pl.Expr]:
