@@ -36,7 +36,7 @@ ALLOWED = {
     "replay": _TIERS | {"hierarchy", "engine", "stack"},
 }
 # Files of policy/ that are not a policy.
-POLICY_HELPERS = {"mod", "registry", "spec", "tests"}
+POLICY_HELPERS = {"mod", "registry", "runs", "spec", "tests"}
 SOURCES = ("*.rs", "*.py", "*.pyi", "*.sh", "*.toml", "*.html", "*.css", "*.js")
 MAX_LINES = 800
 

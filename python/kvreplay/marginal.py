@@ -49,7 +49,9 @@ def without_each(
     """What the hierarchy does without each tier below the first.
 
     The lowest tier needs no replay where nothing above depends on it: it hands blocks up, but an upper tier
-    takes them whether they were loaded or computed. Only a ``write_back`` tier takes the former alone.
+    takes them whether they were loaded or computed. Only a ``write_back`` tier takes the former alone. An
+    engine profile is made for its tiers and cannot lose one of several: there the lowest is taken off the
+    same way, since engines fill their GPU with loaded and computed blocks alike, and the others are left out.
 
     Parameters
     ----------
@@ -63,10 +65,11 @@ def without_each(
     out = {}
     for at in range(1, len(tiers)):
         name = tiers[at].name
-        between = tiers[1:at] if at == len(tiers) - 1 else None
-        plain = arguments.get("profile") is None and arguments.get("unit", "block") == "block"
-        if between is not None and plain and all(tier.fill != "write_back" for tier in between):
+        last, profiled = at == len(tiers) - 1, arguments.get("profile") is not None
+        if last and (profiled or all(tier.fill != "write_back" for tier in tiers[1:at])):
             out[name] = _without_last(result, name)
+            continue
+        if profiled:
             continue
         rest = [tier for tier in tiers if tier.name != name]
         other = replay(trace, rest, per_request=True, progress=progress, **arguments)

@@ -11,6 +11,7 @@ from kvreplay.errors import ConfigError, unknown
 from kvreplay.results import ReplayResult
 from kvreplay.splits import Split
 from kvreplay.warmup import warmup_requests
+from kvreplay.worth.bounds import check_times
 from kvreplay.worth.plan import Plan, make_plan
 
 if TYPE_CHECKING:
@@ -291,6 +292,7 @@ def replay(
     """
     check_rules(mode, unit)
     plan = plan_of(tiers, model=model, hardware=hardware, cost=cost, prices=prices, mode=mode)
+    check_times(plan, trace)
     engine = None
     if profile is not None:
         check_generic(profile, mode=mode, unit=unit, last_token=last_token, full_blocks_only=full_blocks_only)

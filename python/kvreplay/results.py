@@ -14,6 +14,7 @@ from kvreplay.frames import frame
 from kvreplay.splits import SESSION, SESSION_COLUMNS, Split, groups, requests_to_split, windows
 from kvreplay.tier_warnings import tier_warnings
 from kvreplay.units import kv_bytes_per_token
+from kvreplay.worth.bounds import check_times
 from kvreplay.worth.budget import budget_warnings
 from kvreplay.worth.retiming import grid, plans_of
 from kvreplay.worth.timing import timed
@@ -232,6 +233,7 @@ class ReplayResult:
             costs=None if cost is None else [cost],
             links={name: [link] for name, link in (links or {}).items()},
         )
+        check_times(plan, self._trace)
         out = copy(self)
         for name in _TIMED:
             vars(out).pop(name, None)
@@ -268,6 +270,8 @@ class ReplayResult:
             As :meth:`retime`; for more than 100,000 combinations.
         """
         plans = plans_of(self._need_plan(), models=models, hardware=hardware, costs=costs, links=links)
+        for plan in plans:
+            check_times(plan, self._trace)
         requests = self._all_requests
         if any(plan.stores_block for plan in plans):
             requests = pl.concat([requests, self.writes], how="horizontal")
@@ -308,8 +312,8 @@ class ReplayResult:
         """What each window of time got (``window="5m"``); windows without a request have no row.
 
         ``window`` (number from 0, of equal length from the first arrival), ``from_us``, ``until_us`` (on the
-        trace's clock), then the columns of :attr:`groups` from ``requests`` on, then ``resident_blocks_<tier>``
-        per tier: the blocks it holds after the last request of the window.
+        trace's clock), then the columns of :attr:`groups` from ``requests`` on, then
+        ``resident_blocks_<tier>`` per tier: the blocks it holds after the last request of the window.
         """
         if self._split.window_us is None:
             raise ConfigError("windows were not asked for", hint='replay with window="5m"')

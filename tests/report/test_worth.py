@@ -151,3 +151,50 @@ def test_bad_options_of_worth_are_refused(bad: dict[str, str]) -> None:
         values["price"] = [bad["price"]]
     with pytest.raises(kv.ConfigError):
         kv.replay(kv.generate("unique", requests=2), [kv.Tier("gpu", capacity=5)], **worth_of(values))
+
+
+@pytest.mark.parametrize("fill", ["write_through", "victim"])
+def test_the_best_size_is_found_on_the_curve_that_replays_confirm(chats: kv.Trace, fill: str) -> None:
+    cpu = kv.Tier("cpu", capacity="40%", link="pcie5-x16", fill=fill)
+    report = kv.analyze(chats, [GPU, cpu], **WORTH)
+    (line,) = [line for line in report.verdict if line["code"] == "best_size"]
+    best, now = line["evidence"]["best"], line["evidence"]["now"]
+    row = report.tables["hit_quality"].row(1, named=True)
+    assert now["net_usd_per_hour"] == pytest.approx(row["net_usd_per_hour"])
+    assert best["net_usd_per_hour"] >= now["net_usd_per_hour"]
+    other = kv.Tier("cpu", capacity=best["capacity_blocks"], link="pcie5-x16", fill=fill)
+    hits = kv.replay(chats, [GPU, other]).tiers["hit_tokens"][1]
+    value = row["gpu_usd_saved_per_hour"] / row["hit_tokens"] * hits
+    rent = row["tier_usd_per_hour"] / now["capacity_blocks"] * best["capacity_blocks"]
+    assert best["net_usd_per_hour"] == pytest.approx(value - rent)
+
+
+def test_memory_that_costs_more_than_all_it_saves_pays_at_no_size(chats: kv.Trace) -> None:
+    report = kv.analyze(
+        chats,
+        [GPU, kv.Tier("cpu", capacity="40%", link="pcie5-x16")],
+        prices={"dram_gb_usd": 1e6},
+        **WORTH,
+    )
+    (line,) = [line for line in report.verdict if line["code"] == "best_size"]
+    assert line["text"] == "In money no size of cpu pays on this traffic."
+
+
+def test_stores_that_cost_more_than_loads_save_are_named_as_the_cause(chats: kv.Trace) -> None:
+    link = kv.Link(
+        "mine", bandwidth="40 GB/s", fixed="1 ms", write_bandwidth="0.5 GB/s", store="blocking", medium="dram"
+    )
+    got = lines(chats, link)
+    evidence = got["tier_harms"]["evidence"]
+    assert evidence["harmful_hits"] == 0
+    assert evidence["saved_us"] < 0
+    assert "storing delays requests by" in got["tier_harms"]["text"]
+    assert "stores that do not block" in got["do_not_offload"]["text"]
+
+
+def test_a_tier_that_serves_nothing_is_no_reason_against_offloading() -> None:
+    unique = kv.generate("unique", requests=20, seed=1)
+    tiers = [GPU, kv.Tier("cpu", capacity="40%", link="pcie5-x16")]
+    codes = [line["code"] for line in kv.analyze(unique, tiers, **WORTH).verdict]
+    assert "tier_unused" in codes
+    assert "do_not_offload" not in codes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -13,6 +15,8 @@ TIERS = [
     kv.Tier("cpu", capacity="20%", link="pcie5-x16"),
     kv.Tier("ssd", capacity="50%", link="nvme-gen4"),
 ]
+COST = kv.CostModel(c0_us=1500, floor_us=4000, linear_us_per_token=21.94, quadratic_us_per_token2=4.724e-4)
+SSD = kv.Link("nvme-own", bandwidth="6.5 GB/s", fixed="0.4 ms", through="pcie5-x16", medium="ssd")
 HITS = ["hit_blocks", "hit_tokens", "inserted_blocks", "evicted_blocks"]
 
 
@@ -176,3 +180,77 @@ def test_tiers_that_no_machine_holds_are_said(chats: kv.Trace) -> None:
     assert "gpu_memory" not in [one["code"] for one in two.warnings]
     assert two.plan is not None
     assert two.tiers["capacity_bytes"][1] * 2 == budget(two.tiers, two.plan)["host_bytes"]
+
+
+def test_times_that_cannot_be_counted_are_refused(chats: kv.Trace, timed: kv.ReplayResult) -> None:
+    crawl = kv.Link("crawl", bandwidth="1 B/s", fixed="1 s")
+    tiers = [TIERS[0], kv.Tier("cpu", capacity="20%", link=crawl)]
+    for call in (
+        lambda: kv.replay(chats, tiers, model=2**38, cost=COST),
+        lambda: kv.analyze(chats, tiers, model=2**38, cost=COST),
+        lambda: kv.sweep(chats, [tiers], model=2**38, cost=COST),
+        lambda: timed.retime(model=2**38, cost=COST, links={"cpu": crawl}),
+        lambda: timed.retime_grid(models=[2**38], costs=[COST], links={"cpu": [crawl]}),
+    ):
+        with pytest.raises(kv.ConfigError, match="loading from"):
+            call()
+    huge = kv.CostModel(c0_us=0, floor_us=0, linear_us_per_token=1e12, quadratic_us_per_token2=1e12)
+    with pytest.raises(kv.ConfigError, match="computing"):
+        kv.replay(chats, TIERS, model=131072, cost=huge)
+
+
+def test_bytes_per_token_and_a_cost_are_enough(chats: kv.Trace) -> None:
+    tiers = [*TIERS[:2], kv.Tier("ssd", capacity="50%", link=SSD)]
+    plain = kv.analyze(chats, tiers, model=131072, cost=COST)
+    named = kv.analyze(chats, tiers, model="llama-3.1-8b", cost=COST)
+    for name in ("tiers", "hit_quality", "scenarios", "hits_by_length", "demand", "break_even"):
+        assert plain.tables[name].equals(named.tables[name]), name
+    assert [line["code"] for line in plain.verdict] == [line["code"] for line in named.verdict]
+
+
+def test_a_tier_on_its_own_with_a_link_is_an_offload_tier(chats: kv.Trace) -> None:
+    report = kv.analyze(
+        chats, [kv.Tier("cpu", capacity="20%", link="pcie5-x16")], model="llama-3.1-8b", hardware="h100-sxm"
+    )
+    scenarios = report.tables["scenarios"]["scenario"].to_list()
+    assert scenarios == ["all tiers", "no cache"]
+    codes = [line["code"] for line in report.verdict]
+    assert "tier_pays" in codes
+    assert report.tables["hit_quality"]["link"].to_list() == ["pcie5-x16"]
+    rows = report.tables["demand"].filter(window_s=60, direction="read")
+    assert rows["resource"].to_list() == ["cpu"]
+
+
+def test_a_trace_without_reuse_has_tiers_of_no_worth() -> None:
+    unique = kv.generate("unique", requests=3, seed=1)
+    report = kv.analyze(unique, TIERS, model="llama-3.1-8b", hardware="h100-sxm")
+    assert report.tables["hits_by_length"].height == 0
+    assert report.tables["hit_quality"]["hits"].to_list() == [0, 0, 0]
+    assert report.tables["hit_quality"]["saved_us"].to_list() == [0, 0, 0]
+    codes = [line["code"] for line in report.verdict]
+    assert codes.count("tier_unused") == 2
+    assert json.dumps(report.to_dict(), allow_nan=False)
+
+
+def test_a_fitted_link_serves_its_tier_unless_another_is_given(chats: kv.Trace) -> None:
+    rows = [
+        {"input_tokens": 8000, "ttft_ms": 250},
+        {"input_tokens": 8000, "hit_tokens": 7000, "tier": "cpu", "ttft_ms": 70},
+        {"input_tokens": 2000, "ttft_ms": 70},
+        {"input_tokens": 2000, "hit_tokens": 1600, "tier": "cpu", "ttft_ms": 25},
+    ]
+    cost = kv.calibrate(rows, model="llama-3.1-8b", hardware="h100-sxm")
+    tiers = [TIERS[0], kv.Tier("cpu", capacity="20%")]
+    result = kv.replay(chats, tiers, model="llama-3.1-8b", cost=cost)
+    assert result.plan is not None
+    assert result.plan.links == (None, cost.links["cpu"])
+    assert result.tiers["saved_us"].null_count() == 0
+    own = kv.replay(chats, TIERS[:2], model="llama-3.1-8b", cost=cost)
+    assert own.plan is not None
+    assert own.plan.links[1] == kv.link("pcie5-x16")
+
+
+def test_names_are_checked_where_there_is_nothing_to_time(chats: kv.Trace) -> None:
+    for bad in ({"hardware": "h1000", "model": "llama-3.1-8b"}, {"prices": {"euro": 1.0}}):
+        with pytest.raises(kv.ConfigError):
+            kv.analyze(chats, **bad)

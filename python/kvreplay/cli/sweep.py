@@ -126,6 +126,7 @@ def _write(frame: pl.DataFrame, trace: Trace, given: dict[str, Any], out: str) -
         "last_token",
     )
     spec = {"command": "sweep"} | {key: given[key] for key in (*keys, "full_blocks_only")}
+    spec |= {key: given["worth"][key] for key in ("model", "kv_dtype", "tp", "hardware")}
     with new_file(out, overwrite=bool(given["overwrite"])) as beside:
         files.write(frame, beside, schema=SCHEMA, spec=files.spec_text(spec), trace_sha256=trace.core.sha256)
 
@@ -134,7 +135,7 @@ def _text(frame: pl.DataFrame, trace: Trace, width: int) -> str:
     from kvreplay.report.text import heading, section
 
     timed = frame["saved_us"].null_count() < frame.height
-    rows = [["tiers", "hit tokens", "served", "stored", "dead", *(["lower save"] if timed else [])]]
+    rows = [["tiers", "hit tokens", "served", *(["saves"] if timed else []), "stored", "dead"]]
     for _, point in frame.group_by("point", maintain_order=True):
         first = point.row(0, named=True)
         rules = [
@@ -147,12 +148,17 @@ def _text(frame: pl.DataFrame, trace: Trace, width: int) -> str:
                 " ".join([first["tiers"], *rules]),
                 display.tokens(first["all_hit_tokens"]),
                 display.percent(first["token_hit_ratio"]),
+                *([display.signed_span(_saved(point["saved_us"]))] if timed else []),
                 display.count(_sum(point["inserted_blocks"])),
                 display.count(_sum(point["dead_on_arrival_blocks"])),
-                *([display.signed_span(_sum(point["saved_us"][1:]))] if timed else []),
             ]
         )
     return f"{heading(trace.info, width)}\n\n{section('Sweep', rows, width)}"
+
+
+def _saved(values: pl.Series) -> int | None:
+    """What the tiers below the first save: what the GPU's own memory saves is no reason to have them."""
+    return _sum(values[1:] if len(values) > 1 else values)
 
 
 def _sum(values: pl.Series) -> int | None:

@@ -16,7 +16,8 @@ from kvreplay.splits import Split
 from kvreplay.tables import WORTH, build
 from kvreplay.tables.study import Study
 from kvreplay.warmup import warmup_requests
-from kvreplay.worth.plan import resolve_model
+from kvreplay.worth.bounds import check_times
+from kvreplay.worth.plan import make_plan, resolve_model
 
 if TYPE_CHECKING:
     import os
@@ -35,6 +36,8 @@ SCHEMA = "analyze/1"
 WORTH_TABLES = [table.name for table in WORTH]
 _BYTES_PER_REQUEST = 40
 _BYTES_PER_REQUEST_AND_TIER = 32
+# Loads, stores, savings and what is computed, the reuse runs, and copies while tables are made.
+_BYTES_PER_TIMED_REQUEST_AND_TIER = 250
 
 
 class Report:
@@ -234,19 +237,24 @@ def analyze(
     worth: dict[str, Any] = {"model": model, "hardware": hardware, "cost": cost, "prices": prices}
     Split.of(trace, group_by=group_by, window=window)  # what is wrong is said before any work is done
     if tiers:
-        plan_of(tiers, **worth)
+        check_times(plan_of(tiers, **worth), trace)
         resolve_tiers(tiers, _tier_scale(trace, scale, profile, profile_options))
-    elif profile is not None:
+    else:
+        make_plan({}, **worth)  # names are checked even where there is nothing to time
+    if not tiers and profile is not None:
         raise ConfigError(
             f"the profile {profile} has no tier to replay", hint='give one: --tier "gpu=21520 tokens"'
         )
-    elif policies or admissions or group_by or window is not None:
+    if not tiers and (policies or admissions or group_by or window is not None):
         raise ConfigError(
             "policies, filters, groups and windows are compared at tiers, and there is none",
             hint='give one: --tier "gpu=5000 blocks", in Python kv.Tier("gpu", capacity="5000 blocks")',
         )
+    per_tier = _BYTES_PER_REQUEST_AND_TIER
+    if hardware is not None or cost is not None:
+        per_tier += _BYTES_PER_TIMED_REQUEST_AND_TIER
     memory.check(
-        len(trace) * (_BYTES_PER_REQUEST + _BYTES_PER_REQUEST_AND_TIER * len(tiers)),
+        len(trace) * (_BYTES_PER_REQUEST + per_tier * len(tiers)),
         what=f"the results of {len(trace):,} requests",
         hint="analyze a part of the trace: trace.sample_sessions(0.1)",
     )

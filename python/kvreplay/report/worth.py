@@ -13,6 +13,7 @@ import polars as pl
 
 from kvreplay import display
 from kvreplay.cost.lengths import Comparison
+from kvreplay.report import sizing
 from kvreplay.worth.budget import budget
 from kvreplay.worth.demand import OVERLOAD, overloaded
 from kvreplay.worth.links_demand import PREFILL
@@ -79,6 +80,7 @@ def compose(study: Study) -> list[dict[str, Any]]:
     lines: list[dict[str, Any] | None] = [_times(study, facts)]
     lines += [tier_line(facts, one) for one in tiers]
     lines += [_load_from(facts, one) for one in tiers]
+    lines += [_size(study, facts, one) for one in tiers]
     lines += [_untimed(facts), _wear(study, facts), _filters(study), _instead(study, facts, tiers)]
     lines += [_limits(study, facts), _assumed(facts)]
     return [one for one in lines if one is not None]
@@ -170,6 +172,8 @@ def tier_line(facts: Facts, worth: Worth) -> dict[str, Any]:
     )
     if row["harmful_hits"]:
         text += f" (they lose {display.span(row['lost_us'])})"
+    if row["store_us"]:
+        text += f"; storing delays requests by {display.span(row['store_us'])}"
     text += f". {_pays(worth)}"
     if worth.net_usd_per_hour is not None:
         text += (
@@ -236,6 +240,12 @@ def _load_from(facts: Facts, worth: Worth) -> dict[str, Any] | None:
     return line("load_from", text, **evidence)
 
 
+def _size(study: Study, facts: Facts, worth: Worth) -> dict[str, Any] | None:
+    """At which size a tier nets most, where that can be told."""
+    found = sizing.best_size(study, facts, worth.tier)
+    return None if found is None else line("best_size", sizing.size_text(study, found), **found)
+
+
 def _untimed(facts: Facts) -> dict[str, Any] | None:
     names = facts.plan.untimed
     if not names:
@@ -291,19 +301,27 @@ def _filters(study: Study) -> dict[str, Any] | None:
 
 def _instead(study: Study, facts: Facts, tiers: list[Worth]) -> dict[str, Any] | None:
     """Where no tier pays: what to try instead of offloading."""
+    tiers = [one for one in tiers if one.row["hits"]]
     if not tiers or any(one.latency != "harms" for one in tiers):
         return None
+    # Without what storing costs, do the loads alone pay?
+    stores = all(one.row["saved_us"] + one.row["store_us"] > 0 for one in tiers)
+    cause = (
+        "storing delays requests by more than loads save" if stores else "loads take longer than computing"
+    )
+    other = "stores that do not block, a filter that stores less, " if stores else ""
     first = study.tier_capacities[0]
     now, twice = (study.lru_at([size])["hit_tokens"][0] for size in (first, 2 * first))
     total = study.totals["input_tokens"]
     gain = (twice - now) / total if total else 0.0
     text = (
-        "Do not offload: loading takes longer than computing. Try instead: more of the GPU's own memory "
+        f"Do not offload: {cause}. Try instead: {other}more of the GPU's own memory "
         f"(twice {facts.plan.tiers[0]} would serve {display.points(gain)} more of the tokens), fp8 KV (half "
         "the bytes to keep and to load), shorter contexts, or routing requests to the engine that has their "
         "prefix."
     )
-    return line("do_not_offload", text, tiers=[one.tier for one in tiers], doubled_gain_tokens=twice - now)
+    names = [one.tier for one in tiers]
+    return line("do_not_offload", text, tiers=names, cause=cause, doubled_gain_tokens=twice - now)
 
 
 def _limits(study: Study, facts: Facts) -> dict[str, Any] | None:

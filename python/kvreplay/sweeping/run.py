@@ -143,7 +143,7 @@ def sweep(
     scale = trace.scale(model)
     profiles = _Profiles(trace)
     every = grids.expand(grid)
-    plans_of_points = [plan_of_point(point.tiers, point.mode, worth) for point in every]
+    plans_of_points = [plan_of_point(trace, point.tiers, point.mode, worth) for point in every]
     specs = [
         point.resolved(scale, profiles, model) | ({} if plan is None else {"worth": plan.assumptions})
         for point, plan in zip(every, plans_of_points, strict=True)

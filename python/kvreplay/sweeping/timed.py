@@ -8,6 +8,7 @@ import polars as pl
 
 from kvreplay.frames import frame
 from kvreplay.replaying import plan_of
+from kvreplay.worth.bounds import check_times
 from kvreplay.worth.timing import timed
 from kvreplay.worth.totals import total
 from kvreplay.worth.writes import weights_by_offers, written_tokens
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
 
     from kvreplay import _core
     from kvreplay.replaying import Tier
+    from kvreplay.trace import Trace
     from kvreplay.worth.plan import Plan
 
 TIME_COLUMNS = ["harmful_hits", "saved_us"]
 
 
-def plan_of_point(tiers: Sequence[Tier], mode: str, worth: Mapping[str, Any]) -> Plan | None:
+def plan_of_point(trace: Trace, tiers: Sequence[Tier], mode: str, worth: Mapping[str, Any]) -> Plan | None:
     """How a point is timed; ``None`` where there is no cost, or nothing is loaded.
 
     Raises
@@ -31,6 +33,7 @@ def plan_of_point(tiers: Sequence[Tier], mode: str, worth: Mapping[str, Any]) ->
         As :func:`kvreplay.replay` for these tiers, this model, GPU and cost.
     """
     plan = plan_of(tiers, **worth, mode=mode)
+    check_times(plan, trace)
     return plan if plan.cost is not None and any(link is not None for link in plan.links) else None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kvreplay import _core, calls
 from kvreplay.comparing import compare_policies
 from kvreplay.cost.lengths import Comparison
-from kvreplay.curve import curve_frame, lru_curve, ratios, reuse_runs
+from kvreplay.curve import curve_frame, lru_curve, ratios
 from kvreplay.frames import frame
 from kvreplay.marginal import compare_admissions, without_each
 from kvreplay.replaying import replay
@@ -101,8 +101,11 @@ class Study:
 
     @cached_property
     def reuse_runs(self) -> pl.DataFrame:
-        """Every reuse of the trace by run (:func:`kvreplay.reuse_runs`)."""
-        return reuse_runs(self.trace, progress=self.progress)
+        """Every reuse of the trace by run (:func:`kvreplay.reuse_runs`), by age: what is asked of them."""
+        table = calls.run(
+            lambda p: _core.reuse_runs(self.trace.core, progress=p), what="reuse runs", hook=self.progress
+        )
+        return frame(table).sort("age_us")
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:
@@ -128,14 +131,14 @@ class Study:
         gaps = {}
         if self.result.span_us is not None:
             names = self.result.tier_names
-            gaps = reuse_gaps(self.reuse_runs, requests, names, block_tokens=self.scale.block_tokens)
+            size = self.trace.info["block_tokens"]
+            gaps = reuse_gaps(self.reuse_runs, requests, names, block_tokens=size)
         return Facts(
             tiers=self.result.tiers,
             requests=requests.with_columns(self.trace.requests()["arrival_us"]),
             writes=self.result.writes,
             plan=self.plan,
             span_us=self.result.span_us,
-            block_tokens=self.scale.block_tokens,
             gaps=gaps,
             without=without_each(
                 self.trace, self.tiers, self.result, arguments=self._replayed_alike, progress=self.progress

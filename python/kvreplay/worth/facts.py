@@ -49,8 +49,6 @@ class Facts:
         Model, cost and links.
     span_us
         Length of the trace, ``None`` without times.
-    block_tokens
-        Tokens of a block.
     gaps
         By tier, the time since the previous use of what it served (:mod:`kvreplay.worth.gaps`).
     without
@@ -62,7 +60,6 @@ class Facts:
     writes: pl.DataFrame
     plan: Plan
     span_us: int | None
-    block_tokens: int
     gaps: dict[str, dict[str, int | None]] = field(default_factory=dict)
     without: dict[str, Without] = field(default_factory=dict)
 

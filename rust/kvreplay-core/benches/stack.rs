@@ -4,7 +4,8 @@
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use kvreplay_core::Progress;
-use kvreplay_core::stack::{Curve, Opt, ceiling, lru_counters, pass, reuse_runs};
+use kvreplay_core::replay::lru_each;
+use kvreplay_core::stack::{Curve, Opt, ceiling, pass, reuse_runs};
 use kvreplay_core::trace::{ForestBuilder, Kinds, Origin, Quality, Requests, Tail, Trace};
 use std::hint::black_box;
 
@@ -57,7 +58,7 @@ fn shape(criterion: &mut Criterion, name: &str, trace: &Trace) {
     group.bench_function("steps", |b| b.iter(|| black_box(&curve).steps().count()));
     group.bench_function("reuse_runs", |b| b.iter(|| reuse_runs(black_box(trace), &progress)));
     group.bench_function("ceiling", |b| b.iter(|| ceiling(black_box(trace))));
-    group.bench_function("lru_counters", |b| b.iter(|| lru_counters(black_box(trace), 50_000, &progress)));
+    group.bench_function("lru_each", |b| b.iter(|| lru_each(black_box(trace), &[50_000], &progress)));
     group.bench_function("opt, one more capacity", |b| {
         let next_uses = Opt::of(trace, &progress).expect("nobody cancels");
         b.iter_batched(|| 50_000, |capacity| next_uses.hits(capacity, &progress), BatchSize::SmallInput);

@@ -12,8 +12,6 @@
 //! * [`EngineRequest`] - one request in these blocks.
 //! * [`Setup`] - what a model is built from.
 
-#[cfg(test)]
-pub(crate) mod draws;
 mod grain;
 mod kvbm;
 mod lmcache;
@@ -25,8 +23,6 @@ mod release;
 mod request;
 mod setup;
 mod sglang;
-#[cfg(test)]
-pub(crate) mod steps;
 mod trtllm;
 mod vllm;
 
@@ -59,5 +55,6 @@ pub trait EngineModel: Send {
     fn validate(&self) -> std::result::Result<(), String>;
 }
 
+#[cfg(test)]
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,11 @@
 //! Rows handed over column by column (Arrow, data frames): the same sink and the same rules.
 
 use super::assemble;
+use super::id_list::IdList;
 use super::json::number::{self, Number};
 use super::json::{ids, row::time_text};
 use super::options::{ReadOptions, TimeUnit};
-use super::row::{self, IdList, Problem, Row, TimeValue};
+use super::row::{self, Problem, Row, TimeValue};
 use super::rows::{Field, RowSink, Slot};
 use crate::error::{Error, Result};
 use crate::progress::Progress;
@@ -183,9 +184,8 @@ impl ColumnReader {
         for (position, &(name, column)) in batch.columns.iter().enumerate() {
             match (fields[position], column) {
                 (Field::Slot { slot, rank, unit }, column)
-                    if rank <= ranks[slot as usize] && holds(column, at) =>
+                    if holds(column, at) && self.row.begin_slot(&mut ranks, slot, rank) =>
                 {
-                    ranks[slot as usize] = rank;
                     if let Err(problem) = slot_value(slot, unit, column, at, &mut self.row) {
                         self.row.problems.push(problem);
                     }
@@ -335,9 +335,9 @@ fn path(
         return Err(Problem::new("bad_type", slot.name(), value.as_bytes()));
     }
     match values {
-        Values::U64(v) => list.numbers.extend_from_slice(&v[range]),
-        Values::U32(v) => list.numbers.extend(v[range].iter().map(|&id| u64::from(id))),
-        Values::I64(v) => list.numbers.extend(v[range].iter().map(|&id| id as u64)),
+        Values::U64(v) => list.numbers().extend_from_slice(&v[range]),
+        Values::U32(v) => list.numbers().extend(v[range].iter().map(|&id| u64::from(id))),
+        Values::I64(v) => list.numbers().extend(v[range].iter().map(|&id| id as u64)),
         Values::Text(v) => v[range].iter().for_each(|id| list.push_text(id)),
         Values::F64(_) => {
             for i in range {

@@ -117,6 +117,8 @@ const ALIASES: &[(&str, Ours)] = &[
     ("session", Ours::Group("session")),
     ("conversation_id", Ours::Group("session")),
     ("Session ID", Ours::Group("session")),
+    ("provided_session_id", Ours::Group("session")),
+    ("poor_man_session_id", Ours::Group("session")),
     ("chat_id", Ours::Group("chat_id")),
     ("parent_chat_id", Ours::Group("parent")),
     ("parent_request_id", Ours::Group("parent")),

@@ -8,7 +8,7 @@ use crate::progress::Progress;
 /// The largest row that is read; a longer one is taken for something that is no trace.
 const MAX_ROW_BYTES: usize = 256 << 20;
 /// Room for a window; a longer row makes it grow.
-const WINDOW_BYTES: usize = 1 << 20;
+const WINDOW_BYTES: usize = 1 << 18;
 /// Readable bytes behind the data, so that eight bytes can be loaded at any place of a row.
 const SLACK_BYTES: usize = 16;
 

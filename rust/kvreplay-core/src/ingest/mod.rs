@@ -11,6 +11,7 @@ mod fields;
 mod fit;
 mod format;
 mod hints;
+mod id_list;
 mod input;
 mod iso;
 mod json;

@@ -1,9 +1,10 @@
 //! One row on its way from a format to the sink: plain fields, reused from row to row.
 
-use super::json::{Number, number};
+use super::id_list::IdList;
+use super::json::Number;
 use super::options::TimeUnit;
 use super::times::to_micros;
-use crate::trace::Id;
+use crate::trace::{Id, IdRun};
 
 /// The largest length of a request in tokens (`u32::MAX` means "no value").
 const MAX_TOKENS: u64 = u32::MAX as u64 - 1;
@@ -41,114 +42,6 @@ impl Problem {
     }
 }
 
-/// Ids of a path: numbers, or numbers of the texts kept beside them.
-#[derive(Debug, Default)]
-pub(crate) struct IdList {
-    pub(crate) numbers: Vec<u64>,
-    /// Per id whether it is a text; empty while all are numbers.
-    pub(crate) is_text: Vec<bool>,
-    texts: String,
-    ends: Vec<usize>,
-}
-
-impl IdList {
-    pub(crate) fn clear(&mut self) {
-        self.numbers.clear();
-        self.is_text.clear();
-        self.texts.clear();
-        self.ends.clear();
-    }
-
-    pub(crate) fn all_numbers(&self) -> bool {
-        self.is_text.is_empty()
-    }
-
-    pub(crate) fn push(&mut self, id: u64) {
-        self.numbers.push(id);
-        if !self.is_text.is_empty() {
-            self.is_text.push(false);
-        }
-    }
-
-    /// A number of the file as an id, or the code that says why it is none.
-    pub(crate) fn push_number(&mut self, number: Number) -> Result<(), &'static str> {
-        let id = match number {
-            Number::Unsigned(id) => id,
-            Number::Negative(magnitude) if magnitude <= 1 << 63 => magnitude.wrapping_neg(),
-            Number::Negative(_) | Number::Large => return Err("id_out_of_range"),
-            Number::NotFinite => return Err("not_finite"),
-            Number::Decimal(decimal) => match decimal.whole {
-                // From 2^53 on a float stands for several integers.
-                Some(whole) if whole < 1 << 53 && !decimal.fraction => {
-                    if decimal.negative {
-                        whole.wrapping_neg()
-                    } else {
-                        whole
-                    }
-                }
-                Some(whole) if whole < 1 << 53 => return Err("id_not_integer"),
-                _ => return Err("ids_look_rounded"),
-            },
-        };
-        self.push(id);
-        Ok(())
-    }
-
-    /// A text as an id: the way an integer is written stands for that integer, anything else for itself.
-    pub(crate) fn push_text(&mut self, text: &str) {
-        if let Some(Number::Unsigned(id)) = number::from_text(text) {
-            return self.push(id);
-        }
-        if let Some(Number::Negative(magnitude @ 1..=0x8000_0000_0000_0000)) = number::from_text(text) {
-            return self.push(magnitude.wrapping_neg());
-        }
-        self.push_raw_text(text);
-    }
-
-    /// A text as an id that stands for itself, however it is written.
-    fn push_raw_text(&mut self, text: &str) {
-        self.is_text.resize(self.numbers.len(), false);
-        self.is_text.push(true);
-        self.numbers.push(self.ends.len() as u64);
-        self.texts.push_str(text);
-        self.ends.push(self.texts.len());
-    }
-
-    /// Renames the ids from position `from` on. Those for which `rename` has no number, and all texts, become texts
-    /// behind `prefix`.
-    pub(crate) fn rename_from(&mut self, from: usize, rename: impl Fn(u64) -> Option<u64>, prefix: &str) {
-        let mut out = Self::default();
-        for (at, &id) in self.numbers.iter().enumerate() {
-            let is_text = self.is_text.get(at).copied().unwrap_or(false);
-            match (at < from, is_text) {
-                (true, false) => out.push(id),
-                (true, true) => out.push_raw_text(self.text(id)),
-                (false, true) => out.push_raw_text(&format!("{prefix}/{}", self.text(id))),
-                (false, false) => match rename(id) {
-                    Some(id) => out.push(id),
-                    None => out.push_raw_text(&format!("{prefix}/{id}")),
-                },
-            }
-        }
-        *self = out;
-    }
-
-    /// The ids.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Id<'_>> {
-        self.numbers.iter().enumerate().map(|(at, &number)| match self.is_text.get(at) {
-            Some(true) => Id::Text(self.text(number)),
-            _ => Id::Number(number),
-        })
-    }
-
-    /// The text that number `n` stands for.
-    pub(crate) fn text(&self, n: u64) -> &str {
-        let n = n as usize;
-        let begin = if n == 0 { 0 } else { self.ends[n - 1] };
-        &self.texts[begin..self.ends[n]]
-    }
-}
-
 /// A time as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimeValue {
@@ -176,6 +69,8 @@ pub(crate) struct Row {
     pub(crate) input_tokens: Option<u32>,
     pub(crate) output_tokens: Option<u32>,
     pub(crate) block_tokens: Option<u32>,
+    /// Tokens of all listed blocks, where rows state those of every block.
+    pub(crate) listed_tokens: Option<u32>,
     /// Whether the row lists a path (an empty one counts).
     pub(crate) has_path: bool,
     pub(crate) ids: IdList,
@@ -212,6 +107,7 @@ impl Row {
         self.input_tokens = None;
         self.output_tokens = None;
         self.block_tokens = None;
+        self.listed_tokens = None;
         self.has_path = false;
         self.ids.clear();
         self.output_ids.clear();
@@ -255,14 +151,15 @@ impl Row {
 
     /// The tokens listed. Numbers that are no token were named as problems when they were read.
     pub(crate) fn tokens(&self) -> Vec<u32> {
-        self.token_ids.numbers.iter().map(|&token| token as u32).collect()
+        let token = |id| if let Id::Number(token) = id { token as u32 } else { 0 };
+        self.token_ids.iter().map(token).collect()
     }
 
     /// Names token ids that are none, and lists of them that are too long.
     pub(crate) fn check_tokens(&mut self) {
-        let list = &self.token_ids;
+        let list = &mut self.token_ids;
         let limit = u64::from(u32::MAX);
-        let large = list.numbers.iter().find(|&&token| token > limit).map(u64::to_string);
+        let large = list.numbers().iter().find(|&&token| token > limit).map(u64::to_string);
         if !list.all_numbers() {
             self.problems.push(Problem::new("bad_type", "token_ids", b"a text"));
         } else if let Some(token) = large {
@@ -272,12 +169,13 @@ impl Row {
 
     /// Turns runs into ids.
     pub(crate) fn expand_runs(&mut self) {
-        let (starts, lengths) = (&self.run_start.numbers, &self.run_length.numbers);
+        let are_numbers = self.run_length.all_numbers() && self.run_start.all_numbers();
+        let (starts, lengths) = (self.run_start.numbers(), self.run_length.numbers());
         if starts.is_empty() && lengths.is_empty() {
             return;
         }
         let bad = |value: String| Problem::new("bad_type", "run_length", value.as_bytes());
-        if starts.len() != lengths.len() || !self.run_length.all_numbers() || !self.run_start.all_numbers() {
+        if starts.len() != lengths.len() || !are_numbers {
             let value = format!("{} starts, {} lengths", starts.len(), lengths.len());
             return self.problems.push(bad(value));
         }
@@ -285,11 +183,11 @@ impl Row {
         if total > MAX_RUN_BLOCKS {
             return self.problems.push(bad(format!("runs of {total} blocks in a row")));
         }
-        for (&start, &length) in starts.iter().zip(lengths) {
+        for (&start, &length) in starts.iter().zip(lengths.iter()) {
             match length.checked_sub(1) {
                 None => {}
                 Some(more) if start.checked_add(more).is_some() => {
-                    self.ids.numbers.extend(start..=start + more);
+                    self.ids.push_run(IdRun { first: start, count: length as u32 });
                 }
                 Some(_) => return self.problems.push(bad(format!("{length} ids from {start}"))),
             }

@@ -2,11 +2,12 @@
 
 use super::fields::{self, Ours};
 use super::hints::Hints;
+use super::id_list::IdList;
 use super::links::Links;
 use super::namespace::{Key, Namespaces, ScopeKey};
 use super::notes::{Notes, Place, Places};
 use super::options::{Namespace, ReadOptions, Scope, TimeUnit};
-use super::row::{IdList, Problem, Row};
+use super::row::{Problem, Row};
 use super::starts::NO_OWNER;
 use super::times::Times;
 use super::token_hash;
@@ -75,12 +76,6 @@ pub(crate) enum Field {
     Unused,
 }
 
-impl Field {
-    pub(crate) fn slot(self) -> Option<Slot> {
-        if let Self::Slot { slot, .. } = self { Some(slot) } else { None }
-    }
-}
-
 impl Row {
     pub(crate) fn set_tokens(&mut self, slot: Slot, tokens: Option<u32>) {
         match slot {
@@ -91,6 +86,20 @@ impl Row {
             }
             _ => self.block_tokens = tokens,
         }
+    }
+
+    /// Begins a slot under a name of rank `rank`; `false` when a better name of it has come before. What a worse name
+    /// held is forgotten, its problems too.
+    pub(crate) fn begin_slot(&mut self, ranks: &mut [u8; Slot::COUNT], slot: Slot, rank: u8) -> bool {
+        let taken = std::mem::replace(&mut ranks[slot as usize], rank);
+        if rank > taken {
+            ranks[slot as usize] = taken;
+            return false;
+        }
+        if taken != u8::MAX {
+            self.problems.retain(|problem| problem.field != slot.name());
+        }
+        true
     }
 
     /// Notes whether a list is there.
@@ -348,6 +357,7 @@ impl RowSink {
             return Ok(());
         }
         row.block_tokens = row.block_tokens.or(self.header_block_tokens);
+        row.input_tokens = row.input_tokens.or(row.listed_tokens);
         row.local_scope |= self.header_local;
         if self.lengths_only {
             row.ids.clear();
@@ -407,7 +417,7 @@ impl RowSink {
         row.block_tokens = Some(size);
         row.has_path = true;
         let tokens = row.tokens();
-        token_hash::blocks(&tokens, size, &mut row.ids.numbers);
+        token_hash::blocks(&tokens, size, row.ids.numbers());
         row.input_tokens = row.input_tokens.or(Some(tokens.len() as u32));
     }
 
@@ -444,16 +454,14 @@ impl RowSink {
     }
 
     fn push_path(&mut self, namespace: u32, place: Place, ids: &mut IdList) -> Result<Node> {
-        let node = if ids.all_numbers() {
-            self.builder.push(namespace, &ids.numbers, Kinds::Numbers)
+        let node = if let Some(runs) = ids.runs() {
+            self.builder.push_runs(namespace, runs)
+        } else if ids.all_numbers() {
+            self.builder.push(namespace, ids.numbers(), Kinds::Numbers)
         } else {
             self.notes.mention("text_blocks", 1, Some(place), None);
-            for at in 0..ids.numbers.len() {
-                if ids.is_text[at] {
-                    ids.numbers[at] = self.builder.text_number(ids.text(ids.numbers[at]));
-                }
-            }
-            self.builder.push(namespace, &ids.numbers, Kinds::Mixed(&ids.is_text))
+            let (numbers, is_text) = ids.mixed(|text| self.builder.text_number(text));
+            self.builder.push(namespace, numbers, Kinds::Mixed(is_text))
         };
         node.map_err(|error| self.notes.at(error, Some(place)))
     }
@@ -461,7 +469,7 @@ impl RowSink {
     /// Keeps the output ids of the row at hand, which is not yet counted.
     fn push_outputs(&mut self, namespace: u32, place: Place, row: &Row) -> Result<()> {
         let ids = &row.output_ids;
-        if ids.numbers.is_empty() {
+        if ids.is_empty() {
             return Ok(());
         }
         if !ids.all_numbers() && row.ids.all_numbers() {

@@ -22,7 +22,7 @@ pub fn replay_profile(
     progress: &Progress,
 ) -> Result<ReplayResult> {
     let tiers = &profile.settled(tiers);
-    let spec = ReplaySpec { per_request, events, occupancy, ..ReplaySpec::new(tiers.clone()) };
+    let spec = ReplaySpec { per_request, occupancy, events, ..ReplaySpec::new(tiers.clone()) };
     let mut model = profile.build(tiers, grain)?;
     let trace = grain.trace();
     let mut out = Recorder::new(tiers, trace.forest.blocks(), events);

@@ -17,11 +17,10 @@
 //! a prefix of its path, and a request longer than `C` needs no rule of its own.
 //!
 //! Everything else is a [`Recorder`] of these runs: the hit curve, reuse tables, per-request hits at
-//! given capacities, the counters of one LRU tier, Belady's bound.
+//! given capacities, Belady's bound.
 
 mod bins;
 mod ceiling;
-mod counters;
 mod counts;
 mod curve;
 mod exact;
@@ -38,7 +37,6 @@ mod slices;
 
 pub use bins::{Bin, bins_table, reuse_time};
 pub use ceiling::{Seen, ceiling};
-pub use counters::{LruCounters, lru_counters};
 pub use curve::{Curve, Point, Steps, points_table};
 pub use exact::{Fill, SliceTier, exact_slices};
 pub use growth::window_growth;

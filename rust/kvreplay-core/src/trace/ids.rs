@@ -101,7 +101,7 @@ pub struct IdRuns {
 
 impl IdRuns {
     /// One id per block.
-    fn to_flat(&self, blocks: u32) -> Vec<u64> {
+    pub(super) fn to_flat(&self, blocks: u32) -> Vec<u64> {
         let ends = self.block.iter().skip(1).copied().chain([blocks]);
         let runs = self.block.iter().zip(&self.id).zip(ends);
         runs.flat_map(|((&first, &id), end)| (0..u64::from(end - first)).map(move |i| id + i)).collect()
@@ -109,7 +109,7 @@ impl IdRuns {
 }
 
 /// Whether runs are the smaller form: a run costs 12 bytes, a flat entry 8.
-fn pays(runs: usize, blocks: usize) -> bool {
+pub(super) fn pays(runs: usize, blocks: usize) -> bool {
     runs * 3 < blocks * 2
 }
 

@@ -23,7 +23,13 @@ fn slow(paths: &[(u32, Vec<u64>)]) -> (Vec<Vec<u32>>, usize) {
 }
 
 fn paths() -> impl Strategy<Value = Vec<(u32, Vec<u64>)>> {
-    prop::collection::vec((0..3_u32, prop::collection::vec(0..4_u64, 0..12)), 0..60)
+    let ids = prop_oneof![
+        prop::collection::vec(0..4_u64, 0..12),
+        // Ids that count up: the first of a few runs, with a break at any place.
+        prop::collection::vec((0..12_u64, 1..6_u64), 0..4)
+            .prop_map(|runs| runs.into_iter().flat_map(|(first, count)| first..first + count).collect()),
+    ];
+    prop::collection::vec((0..3_u32, ids), 0..60)
 }
 
 proptest! {
@@ -77,6 +83,55 @@ proptest! {
         let found = find_rekeyed(&forest, &ids);
         prop_assert_eq!(found.ids, twice.len() as u64);
         prop_assert_eq!(found.first_block, twice.iter().copied().min());
+    }
+}
+
+/// The same paths as runs, one by one, below nodes, and with so many runs that ids are no longer kept as runs.
+#[test]
+fn all_ways_in_give_one_forest() {
+    let path = |r: u64| -> Vec<u64> {
+        let is_random = !u64::is_multiple_of(r, 3);
+        let random = |i: u64| (r / 3 * 7 + i).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (0..4 + r % 5).chain((0..3).map(|i| if is_random { random(i) } else { r / 2 * 100 + i })).collect()
+    };
+    let runs_of = |ids: &[u64]| {
+        let mut runs = Vec::new();
+        for &id in ids {
+            IdRun::append(&mut runs, id);
+        }
+        runs
+    };
+    let (mut single, mut runs, mut below) =
+        (ForestBuilder::new(), ForestBuilder::new(), ForestBuilder::new());
+    let mut flat = ForestBuilder::new();
+    let _ = flat.push(0, &[], Kinds::Mixed(&[]));
+    let first = flat.push(0, &[5], Kinds::Mixed(&[false])).unwrap();
+    let (mut want, mut seen) = (Vec::new(), Vec::new());
+    for r in 0..12_000 {
+        let ids = path(r);
+        let node = single.push(0, &ids, Kinds::Numbers).unwrap();
+        assert_eq!(runs.push_runs(0, &runs_of(&ids)).unwrap(), node);
+        let cut = (r % 9) as usize % ids.len();
+        let above = below.push(0, &ids[..cut], Kinds::Numbers).unwrap();
+        seen.push(below.push_below(above, 0, &ids[cut..], Kinds::Numbers).unwrap());
+        want.push((node, flat.push_runs(0, &runs_of(&ids)).unwrap()));
+    }
+    assert!(single.blocks() > 12_000 && single.blocks() == runs.blocks());
+    let (forest, ids) = single.finish();
+    assert!(ids.flat().is_some());
+    assert_eq!(runs.finish(), (forest.clone(), ids.clone()));
+    let ((below, below_ids), (flat, flat_ids)) = (below.finish(), flat.finish());
+    assert_eq!((below.blocks(), flat.blocks()), (forest.blocks(), forest.blocks() + 1));
+    assert_eq!(first, Node { chain: 0, len: 1 });
+    let path = |forest: &Forest, ids: &IdTable, node| {
+        let mut path = Vec::new();
+        forest.path(node, &mut path);
+        path.iter().map(|&block| ids.number(block)).collect::<Vec<_>>()
+    };
+    for ((a, c), b) in want.into_iter().zip(seen) {
+        let ids = path(&forest, &ids, a);
+        assert_eq!(path(&below, &below_ids, b), ids);
+        assert_eq!(path(&flat, &flat_ids, c), ids);
     }
 }
 

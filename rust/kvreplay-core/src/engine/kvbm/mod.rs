@@ -16,7 +16,7 @@ mod sketch;
 mod v1;
 mod v2;
 
-use super::registry::{Component, ProfileInfo, Role};
+use super::registry::{Choice, Component, ProfileInfo, Role};
 use super::{EngineModel, Release, Setup};
 use crate::error::{Error, Result};
 use options::{Engine, Options};
@@ -24,8 +24,15 @@ use options::{Engine, Options};
 /// The wheels whose rules were read.
 const RELEASES: &[Release] = &[Release(1, 4, 2), Release(1, 6, 1)];
 
+/// What a tier without a choice is called.
+const OWN: &[Choice] = &[Choice {
+    name: "lru",
+    doc: "blocks leave by the engine's own order (v2: see the option inactive)",
+    parameters: &[],
+}];
+
 const fn role(name: &'static str, doc: &'static str) -> Role {
-    Role { name, doc, policies: &[], admissions: &[], chunks: false }
+    Role { name, doc, policies: OWN, admissions: &[], chunks: false }
 }
 
 pub(super) const INFO: ProfileInfo = ProfileInfo {
@@ -64,7 +71,5 @@ fn build(setup: &Setup<'_>) -> Result<Box<dyn EngineModel>> {
     })
 }
 
-#[cfg(test)]
-mod differential;
 #[cfg(test)]
 mod tests;

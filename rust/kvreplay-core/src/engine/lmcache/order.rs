@@ -116,7 +116,7 @@ impl Order {
                 *walk = self.after(bucket, entry);
                 continue;
             }
-            // What is left of a unnamed run comes next.
+            // What is left of an unnamed run comes next.
             let rest = List::blocks(&self.members, entry) > most;
             *walk = if rest { Walk::At(bucket, entry) } else { self.after(bucket, entry) };
             let list = &mut self.buckets[bucket as usize].list;
@@ -128,8 +128,8 @@ impl Order {
         }
     }
 
-    /// The unnamed victim that a unnamed chunk coming now would join, if that is who leaves next: then one
-    /// leaves for each that comes, and the order stays as it is.
+    /// Whether the next victim is an unnamed chunk of the run that an unnamed chunk coming now would join: then
+    /// one leaves for each that comes, and the order stays as it is.
     pub(super) fn unnamed_chase_themselves(&self) -> bool {
         let Some((bucket, entry)) = self.peek() else { return false };
         let enters = self.policy != Policy::Lfu || self.buckets[bucket as usize].uses == 1;

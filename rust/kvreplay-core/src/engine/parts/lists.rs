@@ -157,7 +157,7 @@ impl List {
         Some(next[entry as usize]).filter(|&entry| entry != NONE)
     }
 
-    /// The named block of an entry, `None` for a unnamed run.
+    /// The named block of an entry, `None` for an unnamed run.
     #[must_use]
     pub(crate) fn named(members: &Members, entry: u32) -> Option<u32> {
         (entry < members.named).then_some(entry)
@@ -169,7 +169,7 @@ impl List {
         if entry < members.named { 1 } else { members.count[(entry - members.named) as usize] }
     }
 
-    /// Takes an entry out, of a unnamed run at most `most` blocks (`most` > 0).
+    /// Takes an entry out, of an unnamed run at most `most` blocks (`most` > 0).
     pub(crate) fn take(&mut self, members: &mut Members, entry: u32, most: u64) -> Member {
         let Some(run) = members.run(entry) else {
             self.remove(members, entry);
@@ -186,7 +186,7 @@ impl List {
         Member::Unnamed(taken)
     }
 
-    /// Takes the oldest entry out, of a unnamed run at most `most` blocks.
+    /// Takes the oldest entry out, of an unnamed run at most `most` blocks.
     pub(crate) fn pop_oldest(&mut self, members: &mut Members, most: u64) -> Option<Member> {
         self.first(End::Oldest).map(|entry| self.take(members, entry, most))
     }

@@ -154,7 +154,8 @@ impl Run {
         let trace = Arc::new(read(vec![Source::path(path)], &options, &Progress::default()).unwrap());
         let grain = Grain::new(&trace, self.profile.block_tokens().unwrap(), Outputs::Listed).unwrap();
         let result =
-            replay_profile(&grain, &self.profile, &self.tiers, true, false, &Progress::default()).unwrap();
+            replay_profile(&grain, &self.profile, &self.tiers, true, false, false, &Progress::default())
+                .unwrap();
         let requests = result.requests.unwrap();
         for (k, tier) in self.tiers.iter().enumerate() {
             let name = format!("{}_hit_tokens", tier.name);

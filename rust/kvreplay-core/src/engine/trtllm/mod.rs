@@ -10,15 +10,18 @@ mod tree;
 mod v1;
 mod v2;
 
-use super::registry::{Component, ProfileInfo, Role};
+use super::registry::{Choice, Component, ProfileInfo, Role};
 use super::{EngineModel, Release, Setup};
 use crate::error::{Error, Result};
 use options::Options;
 
 const RELEASES: &[Release] = &[Release(1, 0, 0), Release(2, 0, 0)];
 
+/// What a tier without a choice is called.
+const OWN: &[Choice] = &[Choice { name: "lru", doc: "by priority, then by release", parameters: &[] }];
+
 const fn role(name: &'static str, doc: &'static str) -> Role {
-    Role { name, doc, policies: &[], admissions: &[], chunks: false }
+    Role { name, doc, policies: OWN, admissions: &[], chunks: false }
 }
 
 pub(super) const INFO: ProfileInfo = ProfileInfo {
@@ -65,7 +68,5 @@ fn build(setup: &Setup<'_>) -> Result<Box<dyn EngineModel>> {
     Ok(Box::new(v1::V1::new(options, [capacities[0], host], setup.blocks)))
 }
 
-#[cfg(test)]
-mod differential;
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,8 @@ pub(super) const PROMOTED: u8 = 16;
 #[derive(Debug, Default)]
 pub(super) struct Path {
     pub(super) keys: Vec<u32>,
+    /// Those of chunks without a name.
+    unnamed: Vec<u32>,
     flags: Vec<u8>,
     /// The deepest position with [`USED`], where there is one.
     deepest: Option<usize>,
@@ -34,20 +36,28 @@ impl Path {
         most: u64,
         private: &mut PrivateKeys,
     ) {
-        self.keys.clear();
         let chunks = tokens / (chunk_blocks * u64::from(request.block_tokens));
-        let mut unnamed = 0;
+        self.keys.clear();
+        self.unnamed.clear();
         for chunk in 0..chunks {
-            let name = request.name_of((chunk + 1) * chunk_blocks - 1);
-            unnamed += u64::from(name.is_none());
-            if unnamed > most {
+            let key = request.name_of((chunk + 1) * chunk_blocks - 1).unwrap_or_else(|| {
+                let key = private.take();
+                self.unnamed.push(key);
+                key
+            });
+            self.keys.push(key);
+            if self.unnamed.len() as u64 >= most {
                 break;
             }
-            self.keys.push(name.unwrap_or_else(|| private.take()));
         }
         self.flags.clear();
         self.flags.resize(self.keys.len(), 0);
         self.deepest = None;
+    }
+
+    /// Keys of the chunks without a name.
+    pub(super) fn unnamed(&self) -> &[u32] {
+        &self.unnamed
     }
 
     pub(super) fn has(&self, at: usize, flag: u8) -> bool {

@@ -4,6 +4,7 @@
 //! a session is the tree below one root. The last block of a turn is padded, so its id is another one as soon as
 //! output takes the place of the padding: the next turn never finds it.
 
+use super::dialect::{self, Dialect};
 use super::head::Head;
 use super::{Format, FormatInfo, mooncake};
 use crate::error::Result;
@@ -18,10 +19,7 @@ pub(crate) const FORMAT: Format = Format {
         example: r#"{"chat_id": 159, "parent_chat_id": 55, "timestamp": 61.114, "input_length": 521, "output_length": 132, "type": "text", "turn": 2, "hash_ids": [1089, 1090, 6326]}"#,
         source: "alibaba-edu/qwen-bailian-usagetraces-anon, ATC'25",
     },
-    detect: |head, _| {
-        let head = Head::of(head);
-        head.has("chat_id") && head.has("parent_chat_id") && head.is("hash_ids", Kind::Array)
-    },
+    detect: |head, _| (DIALECT.is)(&Head::of(head)),
     read,
     is_binary: false,
 };
@@ -29,7 +27,13 @@ pub(crate) const FORMAT: Format = Format {
 const PADDED: &str =
     "the block size of the format; the last block of a turn includes padding, so no later turn finds it";
 
+pub(super) const DIALECT: Dialect = Dialect {
+    is: |head| head.has("chat_id") && head.has("parent_chat_id") && head.is("hash_ids", Kind::Array),
+    begin: |sink| sink.hints.block_tokens = Some((16, PADDED)),
+    settle: dialect::seconds,
+};
+
 fn read(input: &mut Input<'_>, sink: &mut RowSink) -> Result<()> {
-    sink.hints.block_tokens = Some((16, PADDED));
-    mooncake::read_with(input, sink, |_, row, _| mooncake::seconds(row))
+    (DIALECT.begin)(sink);
+    mooncake::read_with(input, sink, |_, row, _| (DIALECT.settle)(row))
 }

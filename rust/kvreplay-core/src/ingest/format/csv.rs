@@ -65,6 +65,16 @@ fn read(input: &mut Input<'_>, sink: &mut RowSink) -> Result<()> {
             None => (input.window().len(), false),
         };
         let text = &input.window()[..length];
+        if let Some(first) = memchr::memchr(b'\n', text)
+            && table.has_stray_quote(text.trim_ascii_end())
+        {
+            let value = String::from_utf8_lossy(&text[..first.min(100)]).into_owned();
+            sink.reject(line, "bad_type", &format!("a quote without its end: {}", value.trim_end()))?;
+            input.consume(first + 1);
+            line += 1;
+            searched = Search::default();
+            continue;
+        }
         let lines = memchr::memchr_iter(b'\n', text).count() as u64 + u64::from(ended);
         let crlf = ended && text.last() == Some(&b'\r');
         if crlf {
@@ -154,6 +164,24 @@ impl Record {
     }
 }
 
+/// Whether every quote of a record opens or closes a cell, or is one of a pair inside.
+fn quotes_whole_cells(record: &[u8], delimiter: u8) -> bool {
+    let ends_cell = |at: usize| record.get(at).is_none_or(|&byte| byte == delimiter);
+    let mut at = 0;
+    let mut quoted = false;
+    while let Some(found) = memchr::memchr(b'"', &record[at..]) {
+        let quote = at + found;
+        at = quote + 1;
+        match quoted {
+            false if quote == 0 || record[quote - 1] == delimiter => quoted = true,
+            true if record.get(at) == Some(&b'"') => at += 1,
+            true if ends_cell(at) => quoted = false,
+            _ => return false,
+        }
+    }
+    !quoted
+}
+
 struct Table {
     /// Name and meaning per column; empty until the header is read.
     fields: Vec<(String, Field)>,
@@ -163,6 +191,16 @@ struct Table {
 }
 
 impl Table {
+    /// Whether a record of several lines is none: a quote that stands alone would take the rows behind it for its
+    /// cell. A header is left to be refused as a whole.
+    fn has_stray_quote(&mut self, record: &[u8]) -> bool {
+        if self.fields.is_empty() {
+            return false;
+        }
+        self.record.split(record, self.delimiter);
+        self.record.len() != self.fields.len() || !quotes_whole_cells(record, self.delimiter)
+    }
+
     fn record(&mut self, text: &[u8], line: u64, last: bool, cut: bool, sink: &mut RowSink) -> Result<()> {
         if self.fields.is_empty() {
             return self.header(text, line, sink);
@@ -237,9 +275,8 @@ impl Table {
             }
             match *field {
                 Field::Slot { slot, rank, unit }
-                    if rank <= ranks[slot as usize] && !text.trim().is_empty() =>
+                    if !text.trim().is_empty() && self.row.begin_slot(&mut ranks, slot, rank) =>
                 {
-                    ranks[slot as usize] = rank;
                     if let Err(problem) = cell(slot, unit, text.trim(), &mut self.row) {
                         self.row.problems.push(problem);
                     }

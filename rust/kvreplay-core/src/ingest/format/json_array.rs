@@ -1,5 +1,6 @@
 //! One JSON array of the objects that `mooncake` has one a line, in any layout.
 
+use super::dialect::{self, Dialect};
 use super::{Format, FormatInfo, skip_bom};
 use crate::error::{Error, Result};
 use crate::ingest::input::Input;
@@ -22,7 +23,15 @@ pub(crate) const FORMAT: Format = Format {
 
 fn read(input: &mut Input<'_>, sink: &mut RowSink) -> Result<()> {
     skip_bom(input, sink);
-    let mut array = Array { input, line: 1, crlf: 0, reader: RowReader::default(), row: Row::default() };
+    let mut array = Array {
+        input,
+        line: 1,
+        crlf: 0,
+        reader: RowReader::default(),
+        row: Row::default(),
+        dialect: None,
+        first_key: Vec::new(),
+    };
     if array.next_byte()? != Some(b'[') {
         let line = Some(array.line);
         let error =
@@ -30,6 +39,10 @@ fn read(input: &mut Input<'_>, sink: &mut RowSink) -> Result<()> {
         return Err(error.at("", line));
     }
     array.take(1);
+    array.dialect = dialect::of(array.input.window());
+    if let Some(dialect) = array.dialect {
+        (dialect.begin)(sink);
+    }
     array.elements(sink)?;
     let (crlf, line) = (array.crlf, array.line);
     if let Some(byte) = array.next_byte()? {
@@ -44,6 +57,8 @@ fn read(input: &mut Input<'_>, sink: &mut RowSink) -> Result<()> {
 enum Element {
     /// Usable or not: this many bytes.
     Whole(usize, std::result::Result<bool, Bad>),
+    /// It is broken, and where the next one begins cannot be told.
+    Lost(Bad),
     /// The file ends inside it.
     Cut,
 }
@@ -54,6 +69,9 @@ struct Array<'a, 'p> {
     crlf: u64,
     reader: RowReader,
     row: Row,
+    dialect: Option<&'static Dialect>,
+    /// The key that rows begin with, in its quotes; empty before there was a row.
+    first_key: Vec<u8>,
 }
 
 impl Array<'_, '_> {
@@ -127,17 +145,35 @@ impl Array<'_, '_> {
         let found = self.scan(sink)?;
         let window = self.input.window();
         let value = String::from_utf8_lossy(&window[..window.len().min(100)]).into_owned();
-        let Element::Whole(length, scanned) = found else {
-            let rest = window.len();
-            self.take(rest);
-            sink.reject(line, "truncated_last_line", &value)?;
-            return Ok(false);
+        let (length, scanned) = match found {
+            Element::Whole(length, scanned) => (length, scanned),
+            Element::Lost(bad) => {
+                let (rest, code) = (window.len(), broken(bad));
+                self.take(rest);
+                sink.reject(line, code, &value)?;
+                let lost = format!("line {line} hides where the next row begins: nothing behind it is read");
+                sink.notes.also(code, &lost);
+                return Ok(true);
+            }
+            Element::Cut => {
+                let rest = window.len();
+                self.take(rest);
+                sink.reject(line, "truncated_last_line", &value)?;
+                return Ok(false);
+            }
         };
+        if self.first_key.is_empty() {
+            first_key(window).unwrap_or_default().clone_into(&mut self.first_key);
+        }
         match scanned {
-            Ok(true) => sink.accept(line, &mut self.row)?,
+            Ok(true) => {
+                if let Some(dialect) = self.dialect {
+                    (dialect.settle)(&mut self.row);
+                }
+                sink.accept(line, &mut self.row)?;
+            }
             Ok(false) => sink.reject(line, "not_an_object", &value)?,
-            Err(Bad::Utf8) => sink.reject(line, "invalid_utf8", &value)?,
-            Err(Bad::Eof | Bad::Syntax) => sink.reject(line, "json_syntax", &value)?,
+            Err(bad) => sink.reject(line, broken(bad), &value)?,
         }
         self.take(length);
         Ok(true)
@@ -157,21 +193,50 @@ impl Array<'_, '_> {
             match scanned {
                 Ok(()) if !open || self.input.at_end() => return Ok(Element::Whole(scanner.at, Ok(object))),
                 Err(bad @ (Bad::Syntax | Bad::Utf8)) => {
-                    if let Some(end) = behind(&bytes[..length]) {
+                    if let Some(end) = self.end_of_broken(&bytes[..length]) {
                         return Ok(Element::Whole(end, Err(bad)));
                     }
                 }
                 _ => {}
             }
             if !self.grow()? {
-                return Ok(match scanned {
-                    Err(bad @ (Bad::Syntax | Bad::Utf8)) => {
-                        Element::Whole(self.input.window().len(), Err(bad))
-                    }
-                    _ => Element::Cut,
+                let window = self.input.window();
+                return Ok(match (scanned, self.next_row(window)) {
+                    (Err(bad @ (Bad::Syntax | Bad::Utf8)), None) => Element::Lost(bad),
+                    (Err(bad @ (Bad::Syntax | Bad::Utf8)), Some(end)) => Element::Whole(end, Err(bad)),
+                    // A list that is not closed takes the rows behind it for its own.
+                    (_, Some(end)) => Element::Whole(end, Err(Bad::Syntax)),
+                    (_, None) => Element::Cut,
                 });
             }
         }
+    }
+
+    /// The place behind a broken element: where its braces close, or the comma before what looks like the next row
+    /// if that comes first. Braces alone would hide the rows behind one that is not closed.
+    fn end_of_broken(&self, bytes: &[u8]) -> Option<usize> {
+        // Ever longer parts: either end is mostly near, and the whole window may hold many broken elements.
+        let mut limit = 1 << 10;
+        loop {
+            let part = &bytes[..bytes.len().min(limit)];
+            let end = behind(part);
+            let found = self.next_row(&part[..end.unwrap_or(part.len())]).or(end);
+            if found.is_some() || part.len() == bytes.len() {
+                return found;
+            }
+            limit *= 2;
+        }
+    }
+
+    /// The comma before the next object that begins with the key that rows begin with.
+    fn next_row(&self, bytes: &[u8]) -> Option<usize> {
+        let key = if self.first_key.is_empty() { first_key(bytes)? } else { &self.first_key };
+        let mut braces = memchr::memchr_iter(b'{', bytes).skip_while(|&at| at == 0);
+        braces.find_map(|brace| {
+            let before = bytes[..brace].trim_ascii_end();
+            let begins = bytes[brace + 1..].trim_ascii_start().starts_with(key);
+            (begins && before.len() > 1 && before.ends_with(b",")).then(|| before.len() - 1)
+        })
     }
 
     /// Reads until the window is twice as long, so that all attempts together cost a small multiple of one.
@@ -184,6 +249,18 @@ impl Array<'_, '_> {
         }
         Ok(self.input.window().len() > before)
     }
+}
+
+/// The code of a broken element.
+fn broken(bad: Bad) -> &'static str {
+    if bad == Bad::Utf8 { "invalid_utf8" } else { "json_syntax" }
+}
+
+/// The first key of an object, in its quotes.
+fn first_key(object: &[u8]) -> Option<&[u8]> {
+    let text = object.strip_prefix(b"{")?.trim_ascii_start();
+    let end = 1 + memchr::memchr(b'"', text.strip_prefix(b"\"")?)?;
+    Some(&text[..=end])
 }
 
 /// The place behind a broken element: behind the brace that closes its first one, else the next comma,

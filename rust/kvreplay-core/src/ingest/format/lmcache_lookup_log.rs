@@ -3,6 +3,7 @@
 //! A request that is preempted is looked up again under the same `request_id`: only its earliest look-up counts. The
 //! log has no output lengths, and only chunks that `LMCache` stores are listed.
 
+use super::dialect::{self, Dialect};
 use super::head::Head;
 use super::{Format, FormatInfo, mooncake};
 use crate::error::Result;
@@ -17,13 +18,21 @@ pub(crate) const FORMAT: Format = Format {
         example: r#"{"timestamp": 1764400000.25, "request_id": "r1", "model_name": "m", "chunk_size": 256, "seq_len": 700, "chunk_hashes": ["0x9f", "0xa0"]}"#,
         source: "LMCache mp_observability lookup_hash subscriber",
     },
-    detect: |head, _| Head::of(head).is("chunk_hashes", Kind::Array),
+    detect: |head, _| (DIALECT.is)(&Head::of(head)),
     read,
     is_binary: false,
 };
 
+pub(super) const DIALECT: Dialect = Dialect {
+    is: |head| head.is("chunk_hashes", Kind::Array),
+    begin: |sink| {
+        sink.hints.repeats = true;
+        sink.hints.dates = true;
+    },
+    settle: dialect::seconds,
+};
+
 fn read(input: &mut Input<'_>, sink: &mut RowSink) -> Result<()> {
-    sink.hints.repeats = true;
-    sink.hints.dates = true;
-    mooncake::read_with(input, sink, |_, row, _| mooncake::seconds(row))
+    (DIALECT.begin)(sink);
+    mooncake::read_with(input, sink, |_, row, _| (DIALECT.settle)(row))
 }

@@ -2,6 +2,7 @@
 
 mod bailian;
 mod csv;
+mod dialect;
 mod dynamo_agentic;
 mod dynamo_request_trace;
 mod elsewhere;

@@ -9,8 +9,7 @@ use crate::ingest::input::Input;
 use crate::ingest::json::row::RowReader;
 use crate::ingest::json::{Bad, Kind, Scanner};
 use crate::ingest::lines::{self, Line};
-use crate::ingest::options::TimeUnit;
-use crate::ingest::row::{Row, TimeValue};
+use crate::ingest::row::Row;
 use crate::ingest::rows::RowSink;
 
 pub(crate) const FORMAT: Format = Format {
@@ -59,16 +58,6 @@ pub(super) fn reject(line: &Line<'_>, bad: Bad, sink: &mut RowSink) -> Result<()
         Bad::Eof | Bad::Syntax => "json_syntax",
     };
     sink.reject(line.number, code, &line.text())
-}
-
-/// Takes the unit of a row's time from the format where the row's own names say nothing. A number that would be a
-/// date beyond the year 5000 is left to be inferred.
-pub(super) fn seconds(row: &mut Row) {
-    if let Some(TimeValue::Number { whole, unit: unit @ None, .. }) = &mut row.time
-        && whole.unsigned_abs() < 100_000_000_000
-    {
-        *unit = Some(TimeUnit::Seconds);
-    }
 }
 
 /// Takes the line as one object; `false` when it is some other value.

@@ -62,6 +62,45 @@ fn long(bytes: &[u8], mut at: usize, mut head: u64) -> Option<(u64, usize)> {
     }
 }
 
+/// How many numbers behind the one at `at` (of `digits` digits, a comma and perhaps a blank behind it) count up by
+/// one in the same number of digits, each with the same glue behind it, and the place behind them all.
+///
+/// Nothing is converted: the next number is written down from the one before it and compared. None are found where
+/// numbers have more than 8 digits, and those too close to the end of the slice are left to [`unsigned`].
+#[inline(never)]
+pub(crate) fn counting(bytes: &[u8], end: usize, at: usize, (digits, blank): (usize, usize)) -> (u32, usize) {
+    let stride = digits + 1 + blank;
+    let begin = at + stride;
+    let (Some(spare), Some(before)) = (8_usize.checked_sub(digits), load(bytes, at)) else {
+        return (0, begin);
+    };
+    let shift = 8 * spare as u32;
+    let top = 8 * (digits as u32 - 1);
+    let (mask, glue) = if blank == 1 { (0xffff, 0x202c) } else { (0xff, 0x2c) };
+    // The last digit in the lowest byte: the next number is one more, and `:` follows `9`.
+    let mut want = before.swap_bytes() >> shift;
+    let mut at = begin;
+    while at + stride <= end {
+        want += 1;
+        if want & 0xff == u64::from(b':') {
+            let mut place = 0;
+            while place < top && want >> place & 0xff == u64::from(b':') {
+                want += (1 << (place + 8)) - (10 << place);
+                place += 8;
+            }
+            if want >> top & 0xff == u64::from(b':') {
+                break; // one digit more
+            }
+        }
+        let (Some(word), Some(behind)) = (load(bytes, at), load(bytes, at + digits)) else { break };
+        if (word.swap_bytes() >> shift) ^ want | (behind & mask) ^ glue != 0 {
+            break;
+        }
+        at += stride;
+    }
+    (((at - begin) / stride) as u32, at)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +125,39 @@ mod tests {
         assert_eq!(unsigned(&padded("18446744073709551615"), 0), Some((u64::MAX, 20)));
         assert_eq!(unsigned(&padded("18446744073709551616"), 0), None);
         assert_eq!(unsigned(&padded("100000000000000000000000"), 0), None);
+    }
+
+    /// How many numbers behind the first the fast reading takes, and where it stops.
+    fn counted(text: &str, glue: &str) -> (u32, usize) {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        counting(&padded(text), text.len(), 0, (digits, glue.len() - 1))
+    }
+
+    #[test]
+    fn numbers_that_count_up() {
+        for glue in [",", ", "] {
+            let list = |ids: &[u64]| {
+                let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
+                ids.join(glue) + glue
+            };
+            let text = list(&[97, 98, 99, 100]);
+            assert_eq!(counted(&text, glue), (2, list(&[97, 98, 99]).len()));
+            assert_eq!(counted(&list(&[1999, 2000, 2001, 2003]), glue).0, 2);
+            assert_eq!(counted(&list(&[7, 8, 9, 10]), glue).0, 2);
+            assert_eq!(counted(&list(&[0, 1, 1]), glue).0, 1);
+            assert_eq!(counted(&list(&[99_999_998, 99_999_999, 100_000_000]), glue).0, 1);
+            assert_eq!(counted(&list(&[123_456_789, 123_456_790]), glue).0, 0);
+            assert_eq!(counted("5,7,", ","), (0, 2));
+            // Another glue, a sign, a point, the last one: the slow reading decides.
+            for rest in ["6 ,", "+6,", "6.0,", "06,", "6]", "6"] {
+                assert_eq!(counted(&format!("5{glue}{rest}"), glue), (0, 1 + glue.len()), "{rest}");
+            }
+        }
+        assert_eq!(counted("5,6, 7,", ","), (1, 4));
+        assert_eq!(counted("5, 6,7,", ", "), (0, 3));
+        // What stands behind the end of the text is not read.
+        assert_eq!(counting(&padded("5,6,7,"), 4, 0, (1, 0)), (1, 4));
+        assert_eq!(counting(&padded("5,6,7,"), 5, 0, (1, 0)), (1, 4));
     }
 
     #[test]

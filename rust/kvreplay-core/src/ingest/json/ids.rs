@@ -1,7 +1,9 @@
 //! Lists of block ids: the hot path of reading a trace.
 
 use super::{Bad, Kind, Scanner, digits};
-use crate::ingest::row::{IdList, Problem};
+use crate::ingest::id_list::IdList;
+use crate::ingest::row::Problem;
+use crate::trace::IdRun;
 
 /// Takes a list of ids into `out`; `Err(Ok(problem))` names an element that is no id.
 ///
@@ -32,14 +34,11 @@ pub(crate) fn list(scanner: &mut Scanner<'_>, out: &mut IdList) -> Result<Option
 /// Stops before the first element it does not understand.
 #[inline]
 fn run(scanner: &mut Scanner<'_>, out: &mut IdList) -> bool {
-    if !out.all_numbers() {
-        return false;
-    }
     let bytes = scanner.bytes;
     let end = scanner.end;
+    let Some(out) = out.runs_mut() else { return false };
     let mut at = scanner.at;
     at += usize::from(bytes.get(at) == Some(&b' '));
-    let mut closed = false;
     while let Some((id, after)) = digits::unsigned(bytes, at) {
         // `after < end` also keeps digits behind the end of the text out.
         if after >= end {
@@ -47,21 +46,29 @@ fn run(scanner: &mut Scanner<'_>, out: &mut IdList) -> bool {
         }
         match bytes[after] {
             b',' => {
-                out.numbers.push(id);
-                at = after + 1;
-                at += usize::from(bytes[at] == b' ');
+                let blank = usize::from(bytes.get(after + 1) == Some(&b' '));
+                let (more, behind) = digits::counting(bytes, end, at, (after - at, blank));
+                append(out, id, 1 + more);
+                at = behind;
                 scanner.at = at;
             }
             b']' => {
-                out.numbers.push(id);
+                append(out, id, 1);
                 scanner.at = after + 1;
-                closed = true;
-                break;
+                return true;
             }
             _ => break,
         }
     }
-    closed
+    false
+}
+
+/// Adds ids that count up from `id`.
+fn append(runs: &mut Vec<IdRun>, id: u64, count: u32) {
+    match runs.last_mut() {
+        Some(run) if run.first.checked_add(u64::from(run.count)) == Some(id) => run.count += count,
+        _ => runs.push(IdRun { first: id, count }),
+    }
 }
 
 /// Takes one element of any kind.

@@ -50,10 +50,12 @@ impl<'a> Scanner<'a> {
         Self { bytes, at: 0, end }
     }
 
+    #[inline]
     pub(crate) fn peek(&self) -> Option<u8> {
         if self.at < self.end { Some(self.bytes[self.at]) } else { None }
     }
 
+    #[inline]
     pub(crate) fn white(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
@@ -61,6 +63,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Skips white space and takes `byte`.
+    #[inline]
     pub(crate) fn expect(&mut self, byte: u8) -> Result<(), Bad> {
         self.white();
         match self.peek() {
@@ -74,6 +77,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Skips white space and takes `byte` if it is next.
+    #[inline]
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         self.white();
         let is = self.peek() == Some(byte);
@@ -82,6 +86,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Skips white space and says what comes.
+    #[inline]
     pub(crate) fn kind(&mut self) -> Result<Kind, Bad> {
         self.white();
         match self.peek().ok_or(Bad::Eof)? {
@@ -120,6 +125,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    #[inline]
     pub(crate) fn number(&mut self) -> Result<Number, Bad> {
         number::scan(self)
     }

@@ -30,6 +30,7 @@ pub(crate) struct Decimal {
 }
 
 /// Takes the number at the scanner's place.
+#[inline]
 pub(super) fn scan(scanner: &mut Scanner<'_>) -> Result<Number, Bad> {
     if let Some((value, after)) = digits::unsigned(scanner.bytes, scanner.at)
         && after < scanner.end
@@ -38,6 +39,11 @@ pub(super) fn scan(scanner: &mut Scanner<'_>) -> Result<Number, Bad> {
         scanner.at = after;
         return Ok(Number::Unsigned(value));
     }
+    other(scanner)
+}
+
+/// Numbers that are no plain integers.
+fn other(scanner: &mut Scanner<'_>) -> Result<Number, Bad> {
     match scanner.peek() {
         Some(b'N') => return scanner.word(b"NaN").map(|()| Number::NotFinite),
         Some(b'I') => return scanner.word(b"Infinity").map(|()| Number::NotFinite),

@@ -1,9 +1,11 @@
 //! One JSON object as a row.
 
 use super::{Bad, Kind, Scanner, ids, number};
+use crate::ingest::id_list::IdList;
 use crate::ingest::iso;
 use crate::ingest::row::{self, Problem, Row, TimeValue};
 use crate::ingest::rows::{Field, RowSink, Slot};
+use crate::trace::{Id, NO_LENGTH};
 use std::collections::BTreeMap;
 
 /// Keys that are told apart; rows with more different keys than this hold data in their keys.
@@ -109,9 +111,6 @@ impl RowReader {
         let key = &mut self.keys[key as usize];
         if key.row == self.rows {
             row.duplicate_key.get_or_insert_with(|| key.name.clone());
-            if let Some(slot) = key.field.slot() {
-                row.problems.retain(|problem| problem.field != slot.name());
-            }
         }
         key.row = self.rows;
     }
@@ -167,12 +166,18 @@ impl RowReader {
                 }
                 Ok(())
             }
+            Field::Slot { slot: Slot::BlockTokens, .. } if scanner.kind()? == Kind::Array => {
+                let begin = scanner.at;
+                if !weights(scanner, row)? {
+                    let text = &scanner.bytes[begin..scanner.at];
+                    row.problems.push(Problem::new("bad_type", Slot::BlockTokens.name(), text));
+                }
+                Ok(())
+            }
             Field::Slot { slot, rank, unit } => {
-                let taken = &mut self.ranks[slot as usize];
-                if rank > *taken {
+                if !row.begin_slot(&mut self.ranks, slot, rank) {
                     return scanner.skip();
                 }
-                *taken = rank;
                 let begin = scanner.at;
                 if let Err(code) = slot_value(slot, unit, scanner, row)? {
                     let text = scanner.bytes[begin..scanner.at].trim_ascii();
@@ -211,6 +216,17 @@ fn slot_value(
         }
         Slot::Delay => delay(unit, scanner, row),
     }
+}
+
+/// Takes the tokens of every single block (kvcache-simulator's `block_tokens`, beside its `block_size`): together
+/// they are the input. `false` when they are no tokens.
+fn weights(scanner: &mut Scanner<'_>, row: &mut Row) -> Result<bool, Bad> {
+    let mut list = IdList::default();
+    let problem = ids::list(scanner, &mut list)?;
+    let number = |id| if let Id::Number(tokens) = id { u32::try_from(tokens).ok() } else { None };
+    let sum = list.iter().map(number).try_fold(0_u32, |sum, tokens| sum.checked_add(tokens?));
+    row.listed_tokens = sum.filter(|&sum| sum != NO_LENGTH);
+    Ok(problem.is_none() && row.listed_tokens.is_some())
 }
 
 fn time(

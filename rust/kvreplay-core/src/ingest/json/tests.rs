@@ -143,6 +143,17 @@ fn oracle(text: &[u8]) -> Option<bool> {
     }
 }
 
+/// Lists of which the fast reading sees the end of the text right behind a comma.
+#[test]
+fn lists_that_end_where_eight_bytes_can_be_loaded() {
+    for text in ["[1234567,", "[1,234567,", "[1234567", "[12345678,", "[1234567, ", "[1,2,3,4,"] {
+        let mut list = crate::ingest::id_list::IdList::default();
+        let mut scanner = Scanner::new(text.as_bytes(), text.len());
+        assert_eq!(ids::list(&mut scanner, &mut list), Err(Bad::Eof), "{text}");
+        assert!(ids::in_text(text, &mut list).is_err());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
     #[test]
@@ -172,7 +183,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
         let _ = check(&bytes);
-        let mut list = crate::ingest::row::IdList::default();
+        let mut list = crate::ingest::id_list::IdList::default();
         let _ = ids::list(&mut Scanner::new(&bytes, bytes.len()), &mut list);
         let _ = ids::in_text(&String::from_utf8_lossy(&bytes), &mut list);
     }
@@ -191,6 +202,30 @@ proptest! {
     }
 
     #[test]
+    fn lists_that_count_up_equal_the_slow_reading(
+        runs in prop::collection::vec((prop_oneof![0..120_u64, 9_990..10_010_u64, 99_999_900..100_000_100_u64, any::<u64>()], 1..40_u64), 0..8),
+        glue in "( |  |\t)?,( |  )?",
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let ids: Vec<u64> = runs.iter().flat_map(|&(first, count)| (0..count).map_while(move |i| first.checked_add(i))).collect();
+        let text = format!("[{}]", ids.iter().map(u64::to_string).collect::<Vec<_>>().join(&glue));
+        let mut list = crate::ingest::id_list::IdList::default();
+        let mut scanner = Scanner::new(text.as_bytes(), text.len());
+        prop_assert_eq!(ids::list(&mut scanner, &mut list), Ok(None));
+        prop_assert_eq!(scanner.at, text.len());
+        prop_assert_eq!(list.numbers(), &ids);
+        // With more behind it, as in a file, and cut anywhere.
+        let behind = format!("{text}\n1, 2, 3, 4, 5]\n");
+        list.clear();
+        let mut scanner = Scanner::new(behind.as_bytes(), text.len());
+        prop_assert_eq!(ids::list(&mut scanner, &mut list), Ok(None));
+        prop_assert_eq!(list.numbers(), &ids);
+        let cut = cut.index(text.len());
+        let mut scanner = Scanner::new(behind.as_bytes(), cut);
+        prop_assert_eq!(ids::list(&mut scanner, &mut list), Err(Bad::Eof));
+    }
+
+    #[test]
     fn id_lists_equal_the_slow_reading(
         ids in prop::collection::vec(prop_oneof![any::<u64>(), 0..2000_u64, any::<u64>().prop_map(|n| n >> 40)], 0..40),
         glue in "( |  |\t|\n)?,( |  |\t|\n)?",
@@ -198,10 +233,10 @@ proptest! {
     ) {
         let text = ids.iter().map(u64::to_string).collect::<Vec<_>>().join(&glue);
         let text = format!("[{tail}{text}{tail}]");
-        let mut list = crate::ingest::row::IdList::default();
+        let mut list = crate::ingest::id_list::IdList::default();
         let mut scanner = Scanner::new(text.as_bytes(), text.len());
         prop_assert_eq!(ids::list(&mut scanner, &mut list), Ok(None));
         prop_assert_eq!(scanner.at, text.len());
-        prop_assert_eq!(list.numbers, ids);
+        prop_assert_eq!(list.numbers(), &ids);
     }
 }

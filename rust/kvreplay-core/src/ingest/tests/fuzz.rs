@@ -107,6 +107,77 @@ fn sound(trace: &Trace) {
     assert_eq!(trace.sha256().len(), 64);
 }
 
+/// The same text with white space around every comma outside strings: lists are then read element by element, not by
+/// the fast reading of plain numbers.
+fn spaced(text: &[u8]) -> Vec<u8> {
+    let (mut out, mut quoted, mut escaped) = (Vec::new(), false, false);
+    for &byte in text {
+        match byte {
+            b'\n' => (quoted, escaped) = (false, false),
+            b'"' if !escaped => quoted = !quoted,
+            _ => {}
+        }
+        escaped = quoted && byte == b'\\' && !escaped;
+        if byte == b',' && !quoted { out.extend_from_slice(b" ,  ") } else { out.push(byte) }
+    }
+    out
+}
+
+/// Code, count and first line of every finding.
+type Codes = Vec<(&'static str, u64, Option<u64>)>;
+
+/// What a reading found, values aside: those quote the text.
+fn outcome(bytes: &[u8], options: &ReadOptions) -> std::result::Result<(String, Codes), String> {
+    match try_read(bytes, options) {
+        Ok(trace) => {
+            let codes = trace.quality.findings().iter().map(|f| (CODES[f.code].code, f.count, f.first_line));
+            Ok((trace.sha256().to_owned(), codes.collect()))
+        }
+        Err(Error::Trace(error)) => Err(format!("{} {:?}", error.code, error.line)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[test]
+fn the_shared_cases_read_the_same_element_by_element() {
+    let Some(folder) = shared("cases") else { return };
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    assert!(files.len() > 30);
+    for path in files {
+        let bytes = file_bytes(&path);
+        for options in [ReadOptions::default(), sixteen()] {
+            assert_eq!(outcome(&spaced(&bytes), &options), outcome(&bytes, &options), "{}", path.display());
+        }
+    }
+}
+
+/// Rows whose ids count up, start anew, are texts, signed, too large or no ids, with the list anywhere in the row.
+fn listing() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        8 => (0..40_u64, 1..14_u64).prop_map(|(first, count)| (first..first + count).map(|id| id.to_string()).collect::<Vec<_>>()),
+        4 => (99_999_990..100_000_010_u64, 1..14_u64).prop_map(|(first, count)| (first..first + count).map(|id| id.to_string()).collect()),
+        2 => any::<u64>().prop_map(|id| vec![id.to_string()]),
+        1 => prop::sample::select(vec!["-1", "\"7\"", "\"a\"", "2.0", "1.5", "null", "1e3", "07", "18446744073709551616", "[1]", "{\"a\":[1,2]}"])
+            .prop_map(|id| vec![id.to_owned()]),
+    ];
+    let glue = prop::sample::select(vec![",", ", ", " ,", ",  ", "\t,"]);
+    let row = (prop::collection::vec(piece, 0..5), glue, 0..4_u8, 0..3_u32);
+    prop::collection::vec(row, 1..12).prop_map(|rows| {
+        let text = rows.into_iter().map(|(pieces, glue, shape, model)| {
+            let list = format!("[{}]", pieces.concat().join(glue));
+            let count = pieces.concat().len() * 16;
+            match shape {
+                0 => format!("{{\"hash_ids\":{list},\"input_length\":{count},\"model\":\"m{model}\"}}\n"),
+                1 => format!("{{\"input_length\":{count},\"hash_ids\":[9,10],\"hash_ids\":{list}}}\r\n"),
+                2 => format!("{{\"model\":\"m{model}\",\"input_length\":{count},\"hash_ids\":{list},\"output_hash_ids\":{list}}}\n"),
+                _ => format!("{{\"input_length\": {count}, \"hash_ids\": {list}}}\n"),
+            }
+        });
+        text.collect::<String>().into_bytes()
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
     #[test]
@@ -122,6 +193,18 @@ proptest! {
             });
             let strict = try_read(bytes.as_slice(), &strict(options));
             prop_assert!(strict.is_ok() || flawed, "{:?}", strict.err());
+        }
+    }
+
+    #[test]
+    fn lists_read_the_same_element_by_element(bytes in listing(), edited in mutated()) {
+        for bytes in [bytes, edited] {
+            if !matches!(bytes.first(), Some(b'{' | b'[')) {
+                continue; // CSV, in which white space belongs to the cell
+            }
+            for options in [sixteen(), strict(sixteen())] {
+                prop_assert_eq!(outcome(&spaced(&bytes), &options), outcome(&bytes, &options), "{}", String::from_utf8_lossy(&bytes));
+            }
         }
     }
 

@@ -7,6 +7,7 @@ mod formats;
 mod fuzz;
 mod golden;
 mod outputs;
+mod resync;
 mod rules;
 mod writing;
 

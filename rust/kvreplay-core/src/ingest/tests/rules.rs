@@ -39,6 +39,40 @@ fn the_first_alias_of_a_field_holds() {
 }
 
 #[test]
+fn a_worse_name_leaves_nothing_behind() {
+    // Both orders: the name that does not hold may have a value of no use.
+    for text in [
+        r#"{"block_tokens":"x","block_size":16,"input_tokens":"y","input_length":32,"hash_ids":[1,2]}"#,
+        r#"{"block_size":16,"block_tokens":"x","input_length":32,"input_tokens":"y","hash_ids":[1,2]}"#,
+        "input_tokens,input_length,hash_ids\ny,32,1 2\n",
+        "input_length,input_tokens,hash_ids\n32,y,1 2\n",
+    ] {
+        let trace = read_ok(text, &strict(sixteen()));
+        assert_eq!(
+            (trace.requests.input_tokens.clone(), numbers(&trace)),
+            (vec![32], vec![vec![1, 2]]),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn tokens_of_every_block_are_the_input() {
+    let behind = r#"{"block_size":16,"hash_ids":[1,2],"block_tokens":[16,4]}"#;
+    let before = r#"{"block_tokens":[16,4],"block_size":16,"hash_ids":[1,2]}"#;
+    for text in [behind, before] {
+        let trace = read_ok(text, &strict(ReadOptions::default()));
+        assert_eq!((trace.requests.input_tokens[0], trace.block_tokens), (20, 16));
+    }
+    let list = |weights: &str| format!("{{\"hash_ids\":[1,2],\"block_tokens\":{weights}}}\n");
+    let trace = read_ok(list("[16,4]") + &list("[16,16]"), &strict(sixteen()));
+    assert_eq!(trace.requests.input_tokens, [20, 32]);
+    let trace = read_ok(list("[16,-4]") + &list("[16, 1]") + &list("[1.5]"), &sixteen());
+    assert_eq!(trace.requests.input_tokens, [17]);
+    assert_eq!(findings(&trace), [("bad_type", 2, Some(1), Some("block_tokens: [16,-4]"))]);
+}
+
+#[test]
 fn columns_replace_the_names_of_a_format() {
     let text = lines(&[r#"{"timestamp":1,"when_s":2.5,"n":16,"input_length":99,"total":["a"],"who":"x"}"#]);
     let pairs = [("time", "when_s"), ("input_tokens", "n"), ("hash_ids", "total"), ("tenant", "who")];

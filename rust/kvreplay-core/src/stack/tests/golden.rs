@@ -3,7 +3,8 @@
 use super::forests::{Sample, paths_of, tokens, trace_of};
 use crate::progress::Progress;
 use crate::reference::{hierarchy, opt as literal_opt, stack as literal};
-use crate::stack::{Curve, Fill, Opt, Point, SliceTier, ceiling, exact_slices, lru_counters, slices};
+use crate::replay::lru_each;
+use crate::stack::{Curve, Fill, Opt, Point, SliceTier, ceiling, exact_slices, slices};
 use crate::trace::{Tail, find_rekeyed};
 use serde_json::Value;
 use std::fs;
@@ -145,9 +146,9 @@ fn assert_random(sample: &Sample, want: &Value) {
         assert_eq!(hits, small(&run["hit_blocks"]));
         assert_eq!(tokens(&sample.trace, &hits), run["hit_tokens"].as_u64().unwrap());
         if run["policy"] == "lru" {
-            let counters = lru_counters(&sample.trace, capacity, &progress).unwrap();
-            assert_eq!(counters.evicted_blocks, run["evicted"].as_array().unwrap().len() as u64);
-            assert_eq!(counters.resident_blocks, run["final"].as_array().unwrap().len() as u64);
+            let counters = lru_each(&sample.trace, &[capacity], &progress).unwrap().remove(0);
+            assert_eq!(counters.evicted, run["evicted"].as_array().unwrap().len() as u64);
+            assert_eq!(counters.resident, run["final"].as_array().unwrap().len() as u64);
         } else {
             assert_eq!(hits, literal_opt::hits(&sample.paths, capacity as usize));
         }

@@ -4,7 +4,8 @@ use super::forests::{Sample, cases, distinct, samples};
 use crate::Error;
 use crate::progress::Progress;
 use crate::reference::{hierarchy, stack as literal};
-use crate::stack::{LruCounters, Recorder, ReuseRun, ceiling, lru_counters, pass, slices};
+use crate::replay::lru_each;
+use crate::stack::{Recorder, ReuseRun, ceiling, pass, slices};
 use crate::trace::Node;
 use proptest::prelude::*;
 
@@ -48,19 +49,20 @@ fn runs_of(sample: &Sample) -> Vec<ReuseRun> {
     out
 }
 
-fn counters_of(sample: &Sample, capacity: usize) -> LruCounters {
+/// Asked, served (blocks and tokens), inserted, evicted, resident, dead on arrival, unread at the end.
+fn counters_of(sample: &Sample, capacity: usize) -> [u64; 8] {
     let tier = hierarchy::Tier { capacity, fill: hierarchy::Fill::WriteThrough, touch_path: true };
     let outcome = hierarchy::replay(&sample.paths, &[tier]).remove(0);
-    LruCounters {
-        asked_blocks: outcome.counters.asked,
-        hit_blocks: outcome.counters.served,
-        hit_tokens: super::forests::tokens(&sample.trace, &outcome.hits),
-        inserted_blocks: outcome.counters.inserted_compute,
-        evicted_blocks: outcome.counters.evicted,
-        resident_blocks: outcome.content.len() as u64,
-        dead_on_arrival_blocks: outcome.counters.dead_on_arrival,
-        unread_at_end_blocks: outcome.counters.unread_at_end,
-    }
+    [
+        outcome.counters.asked,
+        outcome.counters.served,
+        super::forests::tokens(&sample.trace, &outcome.hits),
+        outcome.counters.inserted_compute,
+        outcome.counters.evicted,
+        outcome.content.len() as u64,
+        outcome.counters.dead_on_arrival,
+        outcome.counters.unread_at_end,
+    ]
 }
 
 proptest! {
@@ -151,8 +153,11 @@ proptest! {
 
     #[test]
     fn counters_of_one_tier_equal_a_literal_one(sample in samples(30)) {
-        for capacity in 0..=distinct(&sample) + 1 {
-            let got = lru_counters(&sample.trace, capacity, &Progress::default()).unwrap();
+        let capacities: Vec<u64> = (0..=distinct(&sample) + 1).collect();
+        let all = lru_each(&sample.trace, &capacities, &Progress::default()).unwrap();
+        for (&capacity, c) in capacities.iter().zip(&all) {
+            let ends = [c.evicted, c.resident, c.dead_on_arrival, c.unread_at_end];
+            let got = [&[c.asked, c.served, c.served_tokens, c.inserted_compute], &ends[..]].concat();
             prop_assert_eq!(got, counters_of(&sample, capacity as usize), "capacity {}", capacity);
         }
     }

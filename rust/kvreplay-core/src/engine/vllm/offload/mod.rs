@@ -106,10 +106,11 @@ impl<P: ChunkPolicy> Offload<P> {
     /// Begins a request of which `tokens` tokens of prompt and output will have KV.
     pub(super) fn start(&mut self, request: &EngineRequest<'_>, tokens: u64) {
         self.limit_tokens = if self.set.offload_decode { tokens } else { request.prompt_tokens };
-        // More chunks than fit are refused, and more than the table holds are not counted: that many without a
-        // name stand for any number.
+        // Without a GPU nothing bounds a prompt. More chunks than fit are refused, and more than the table holds are
+        // not counted: that many without a name stand for any number.
         let entries = self.set.threshold.as_ref().map_or(0, |threshold| threshold.tracker.entries());
-        let most = u64::from(self.set.capacity) + u64::from(entries) + 1;
+        let enough = u64::from(self.set.capacity) + u64::from(entries) + 1;
+        let most = if self.set.behind_gpu { u64::MAX } else { enough };
         let blocks = u64::from(self.set.chunk_blocks);
         self.path.read(request, blocks, self.limit_tokens, most, &mut self.private);
         let end = self.private.end();
@@ -180,10 +181,12 @@ impl<P: ChunkPolicy> Offload<P> {
 
     /// Gives private keys back that nothing knows any more.
     fn release(&mut self) {
-        for &key in self.path.keys.iter().chain(&self.gone) {
-            let counted = |threshold: &Threshold| threshold.tracker.get(key) > 0;
-            let is_known = self.policy.knows(key) || self.set.threshold.as_ref().is_some_and(counted);
-            if self.private.is_private(key) && !is_known {
+        let threshold = self.set.threshold.as_ref();
+        for &key in self.path.unnamed().iter().chain(&self.gone) {
+            let is_known = |key| {
+                self.policy.knows(key) || threshold.is_some_and(|threshold| threshold.tracker.get(key) > 0)
+            };
+            if self.private.is_private(key) && !is_known(key) {
                 self.private.release(key);
             }
         }

@@ -27,9 +27,10 @@ impl<P: ChunkPolicy> Offload<P> {
     fn store(&mut self, end: usize, out: &mut Recorder) -> bool {
         self.offer += 1;
         self.count_offer(self.next, end);
+        // What to store is settled before the eviction, which up to 0.14.1 may take chunks of this very offer.
         let present = self.observe(self.next, end);
-        // Before the eviction: up to 0.14.1 it may take chunks of this very offer, which then are not stored again.
-        self.select(end);
+        self.places.reverse();
+        self.rejected.reverse();
         if !self.make_room(out) {
             return false;
         }
@@ -52,15 +53,23 @@ impl<P: ChunkPolicy> Offload<P> {
         }
     }
 
-    /// Sees which chunks of an offer are there and which will be wanted. Returns the number of the former.
+    /// Sees which chunks of an offer are there, which will be stored and which the threshold refuses, tail first.
+    /// Returns the number of those that are there.
     fn observe(&mut self, begin: usize, end: usize) -> u64 {
-        let mut present = 0;
+        let (scoped, mut present) = (self.set.flags.recency.is_scoped(), 0);
+        self.places.clear();
+        self.rejected.clear();
         for at in (begin..end).rev() {
             if self.policy.holds(self.path.keys[at]) {
                 present += 1;
                 self.reuse(at);
-            } else if self.is_wanted(at) && self.set.flags.recency.is_scoped() {
-                self.policy.miss(&mut self.path, at);
+            } else if self.is_wanted(at) {
+                self.places.push(at as u32);
+                if scoped {
+                    self.policy.miss(&mut self.path, at);
+                }
+            } else {
+                self.rejected.push(at as u32);
             }
         }
         present
@@ -110,19 +119,6 @@ impl<P: ChunkPolicy> Offload<P> {
             // What finds no place in a table full of this very range never will.
             Counted::Offers => {
                 self.path.keys[begin..end].iter().all(|key| count(key) == 0 || threshold.is_met(*key))
-            }
-        }
-    }
-
-    /// Finds what the call stores, and what the threshold refuses.
-    fn select(&mut self, end: usize) {
-        self.places.clear();
-        self.rejected.clear();
-        for at in self.next..end {
-            let key = self.path.keys[at];
-            if !self.policy.holds(key) {
-                let list = if self.is_wanted(at) { &mut self.places } else { &mut self.rejected };
-                list.push(at as u32);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Secondary tiers: everything the CPU stores goes there, and comes back through the CPU.
 
 use super::{Lab, cpu};
+use crate::engine::vllm::arc::Arc;
 use crate::engine::vllm::lru::Lru;
 use crate::hierarchy::{EventKind, TierSpec};
 
@@ -83,4 +84,20 @@ fn chunks_stored_again_are_not_written_again() {
     let (_, counters) = lab.finish(EventKind::Insert);
     // The third one was promoted: nothing is stored, so nothing is offered to the files.
     assert_eq!((counters[1].inserted_compute, counters[1].already_held), (2, 0));
+}
+
+#[test]
+fn a_promoted_chunk_was_written_by_its_request_and_stays_in_t1() {
+    let arc = TierSpec { policy: "arc".to_owned(), ..cpu(2) };
+    let mut lab = Lab::<Arc>::new((33, 0), &[arc, files(9)], &[]);
+    lab.serve(&[1, 2]);
+    lab.serve(&[3]);
+    assert_eq!(lab.lists(), [vec![1, 3], vec![], vec![2], vec![]]);
+    // 1 is there and used again. 2 is a ghost: the target is 1, the oldest of T1 leaves for it, which is 1; so
+    // that is read, too, and pushes out 3.
+    assert_eq!(lab.serve(&[1, 2]), [0, 8]);
+    assert_eq!(lab.lists(), [vec![2, 1], vec![], vec![3], vec![]]);
+    // Now both are there.
+    assert_eq!(lab.serve(&[1, 2]), [8, 0]);
+    assert_eq!(lab.lists(), [vec![], vec![2, 1], vec![3], vec![]]);
 }

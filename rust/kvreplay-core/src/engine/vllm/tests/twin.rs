@@ -5,6 +5,7 @@ use crate::engine::{EngineRequest, Profile, Recorder};
 use crate::hierarchy::{EventKind, TierSpec};
 use crate::reference::engines::vllm::{Cpu, Outcome, Request, Rules, Vllm};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::collections::HashMap;
 
 const BLOCK_TOKENS: u32 = 4;
@@ -155,17 +156,64 @@ fn outcomes(
     outcomes
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(5), ..ProptestConfig::default() })]
+/// Prompts that share nearly everything, a CPU tier too small for them and a GPU that is not: offers are refused and
+/// repeated, and counts get there one by one.
+fn tight_cases() -> impl Strategy<Value = Case> {
+    // One path and its prefixes, now and then with another end.
+    let symbols = (0..9_usize, any::<bool>(), 0..3_usize).prop_map(|(same, other, more)| {
+        let end = if other { more } else { 0 };
+        [vec![0; same], vec![1; end]].concat()
+    });
+    let decoded = prop::sample::select(vec![0_u64, 0, 4, 8, 12]);
+    let draft = (symbols, Just(14_usize), 0..4_u64, decoded, Just(3_usize));
+    let cpu = (1..6_u64, prop::sample::select(vec![1_u32, 1, 1, 2]), any::<bool>());
+    let threshold = prop::option::weighted(0.7, (2..5_u32, 1..12_usize));
+    let drafts = prop::collection::vec(draft, 10..40);
+    (10..RELEASES.len(), 8..40_u64, cpu, threshold, any::<bool>(), drafts).prop_map(
+        |(release, gpu_blocks, cpu, threshold, decode, drafts)| Case {
+            release,
+            gpu_blocks: Some(gpu_blocks),
+            cpu: Some(cpu),
+            threshold,
+            decode,
+            drafts,
+        },
+    )
+}
 
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(5),
+        ..ProptestConfig::default()
+    }
+}
+
+/// Hits, evictions and stores are those of the twin.
+fn agree(case: &Case) -> Result<(), TestCaseError> {
+    let Some((tiers, options, rules)) = parts(case) else { return Ok(()) };
+    let (requests, blocks) = requests(&case.drafts);
+    let got = outcomes(case, &tiers, &options, &requests, blocks);
+    let mut twin = Vllm::new(rules);
+    for (i, (request, got)) in requests.iter().zip(got).enumerate() {
+        prop_assert_eq!(got, twin.serve(request), "request {}", i);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config(1000))]
     #[test]
-    fn hits_evictions_and_stores_are_those_of_the_twin(case in cases()) {
-        let Some((tiers, options, rules)) = parts(&case) else { return Ok(()) };
-        let (requests, blocks) = requests(&case.drafts);
-        let got = outcomes(&case, &tiers, &options, &requests, blocks);
-        let mut twin = Vllm::new(rules);
-        for (i, (request, got)) in requests.iter().zip(got).enumerate() {
-            prop_assert_eq!(got, twin.serve(request), "request {}", i);
-        }
+    fn any_requests_give_what_the_twin_gives(case in cases()) {
+        agree(&case)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(config(3000))]
+    #[test]
+    fn refused_offers_give_what_the_twin_gives(case in tight_cases()) {
+        agree(&case)?;
     }
 }

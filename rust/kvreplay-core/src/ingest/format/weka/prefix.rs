@@ -11,6 +11,7 @@
 
 use crate::ingest::row::Row;
 use crate::ingest::rows::RowSink;
+use crate::trace::Id;
 use std::collections::BTreeMap;
 
 const SHARED: u64 = 1 << 63;
@@ -49,12 +50,11 @@ impl Prefixes {
         let block_tokens = row.block_tokens.or(sink.options.block_tokens).unwrap_or(BLOCK_TOKENS);
         let most = (whose.prefix_tokens / u64::from(block_tokens)) as usize;
         let ids = &mut row.ids;
-        let first = || ids.numbers.iter().take(most).copied().collect();
+        let first = || ids.numbers().iter().take(most).copied().collect();
         let known = self.agents.entry(whose.agent.map(str::to_owned)).or_insert_with(first);
-        let numbers = ids.is_text.iter().position(|&is| is).unwrap_or(usize::MAX);
-        let same = ids.numbers.iter().zip(known).take(numbers);
-        let shared = same.take_while(|(id, known)| id == known).count();
-        for (at, id) in ids.numbers.iter_mut().enumerate().take(shared) {
+        let same = ids.iter().zip(known).take_while(|(id, known)| *id == Id::Number(**known));
+        let shared = same.count();
+        for (at, id) in ids.numbers().iter_mut().enumerate().take(shared) {
             *id = SHARED | whose.kind << 32 | at as u64;
         }
         let local = |id| u32::try_from(id).ok().map(|id| whose.number << 32 | u64::from(id));

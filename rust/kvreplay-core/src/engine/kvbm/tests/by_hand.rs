@@ -1,7 +1,7 @@
 //! Hand-worked traces, every event of every request. The null block is one of the GPU's blocks.
 
-use crate::engine::Release;
-use crate::engine::steps::{Step, Steps};
+use crate::engine::tests::steps::{Step, Steps};
+use crate::engine::{Profile, Release};
 use crate::hierarchy::TierSpec;
 
 fn tiers(capacities: &[(&str, u64)]) -> Vec<TierSpec> {
@@ -296,4 +296,16 @@ fn bad_configurations_are_refused() {
     assert!(error(&all, 4, &[("release_order", "random")]).contains("random"));
     assert!(error(&all, 12, &[]).contains("power of two"));
     assert!(error(&[("cpu", 4)], 4, &[]).contains("needs the tier gpu"));
+}
+
+#[test]
+fn versions_resolve_and_have_rules() {
+    for (text, name) in [("kvbm", "kvbm@1.6.1"), ("kvbm@1", "kvbm@1.6.1"), ("kvbm@1.4", "kvbm@1.4.2")] {
+        let profile = Profile::parse(text, &[]).unwrap();
+        assert_eq!(profile.name(), name);
+        assert!(profile.rules().len() > 8);
+        assert!(profile.rules().iter().all(|rule| !rule.rule.is_empty() && !rule.source.is_empty()));
+    }
+    let error = Profile::parse("kvbm@9", &[]).unwrap_err().to_string();
+    assert!(error.contains("kvbm@9"), "{error}");
 }

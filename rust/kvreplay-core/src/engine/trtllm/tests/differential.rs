@@ -1,8 +1,8 @@
 //! The models against their slow twins on random small forests.
 
 use crate::engine::Release;
-use crate::engine::draws::{NAMES, SIZE, config, draw, steps_of};
-use crate::engine::steps::Steps;
+use crate::engine::tests::draws::{NAMES, SIZE, config, draw, steps_of};
+use crate::engine::tests::steps::Steps;
 use crate::hierarchy::TierSpec;
 use crate::reference::engines::{trtllm_v1, trtllm_v2};
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ fn options_of(o: &trtllm_v1::Options) -> Vec<(&'static str, String)> {
 }
 
 fn options() -> impl Strategy<Value = trtllm_v1::Options> {
-    let sizes = (1_usize..9, 0_usize..7);
+    let sizes = (0_usize..9, 0_usize..7);
     let priorities = (prop::option::of(20_u8..50), 0_u64..12, 0_i64..20, 20_u8..50, 20_u8..50);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     (sizes, priorities, flags).prop_map(|((gpu, host), (priority, range, seconds, decode, min), flags)| {
@@ -73,7 +73,7 @@ proptest! {
     #[test]
     fn generation_2_equals_its_twin(
         draws in prop::collection::vec(draw(), 0..40),
-        capacities in prop::collection::vec(1_usize..7, 1..4),
+        capacities in prop::collection::vec(0_usize..7, 1..4),
         o in options(),
     ) {
         let priority = o.priority.unwrap_or(35).to_string();

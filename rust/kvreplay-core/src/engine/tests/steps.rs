@@ -1,9 +1,8 @@
 //! Runs a model request by request and writes down what it did, for tests.
 
-use super::{EngineModel, EngineRequest, PROFILES, Recorder, Release, Setup};
+use crate::engine::{EngineModel, EngineRequest, Profile, Recorder, Release};
 use crate::error::Result;
 use crate::hierarchy::TierSpec;
-use crate::policy::spec::{Args, Spec};
 
 /// A request of named blocks.
 #[derive(Debug, Clone, Default)]
@@ -69,17 +68,10 @@ impl Steps {
         blocks: u32,
         block_tokens: u32,
     ) -> Result<Self> {
-        let info = PROFILES.iter().find(|info| info.name == profile).unwrap();
-        let args = options.iter().map(|(key, value)| (Some((*key).to_owned()), (*value).to_owned()));
-        let spec = Spec { name: profile.to_owned(), args: args.collect() };
-        let model = (info.build)(&Setup {
-            releases: &[release],
-            tiers,
-            options: &Args::new(&spec, info.options)?,
-            blocks,
-            block_tokens,
-            timed: true,
-        })?;
+        let options: Vec<(String, String)> =
+            options.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let profile = Profile::parse(&format!("{profile}@{release}"), &options)?;
+        let model = profile.build_for(tiers, blocks, block_tokens, true)?;
         let out = Recorder::new(tiers, blocks, true);
         Ok(Self { model, out, tiers: tiers.to_vec(), block_tokens, requests: 0 })
     }

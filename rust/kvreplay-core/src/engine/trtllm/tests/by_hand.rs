@@ -1,7 +1,7 @@
 //! Hand-worked traces, every event of every request.
 
-use crate::engine::Release;
-use crate::engine::steps::{Step, Steps};
+use crate::engine::tests::steps::{Step, Steps};
+use crate::engine::{Profile, Release};
 use crate::hierarchy::TierSpec;
 
 const V1: Release = Release(1, 0, 0);
@@ -225,4 +225,18 @@ fn bad_configurations_are_refused() {
     assert!(alone.contains("needs the tier gpu"));
     let odd = Steps::new("trtllm", V1, &[], &tiers(&[2]), 64, 5).err().unwrap().to_string();
     assert!(odd.contains("power of two"));
+}
+
+#[test]
+fn versions_resolve_and_have_rules() {
+    for (text, name) in
+        [("trtllm", "trtllm@2.0.0"), ("trtllm@1", "trtllm@1.0.0"), ("trtllm@2.0", "trtllm@2.0.0")]
+    {
+        let profile = Profile::parse(text, &[]).unwrap();
+        assert_eq!(profile.name(), name);
+        assert!(profile.rules().len() > 8);
+        assert!(profile.rules().iter().all(|rule| !rule.rule.is_empty() && !rule.source.is_empty()));
+    }
+    let error = Profile::parse("trtllm@9", &[]).unwrap_err().to_string();
+    assert!(error.contains("trtllm@9"), "{error}");
 }
