@@ -19,9 +19,8 @@ fn replayed(name: &str, tiers: &[TierSpec], options: &[(&str, &str)]) -> ReplayR
     replay_profile(&grain, &profile, tiers, true, false, false, &Progress::default()).unwrap()
 }
 
-fn hit_tokens(result: &ReplayResult) -> Vec<Vec<u32>> {
-    let rows = result.requests.as_ref().unwrap().hit_tokens.iter();
-    rows.cloned().collect()
+fn hit_tokens(result: &ReplayResult) -> &[Vec<u32>] {
+    &result.requests.as_ref().unwrap().hit_tokens
 }
 
 #[test]
