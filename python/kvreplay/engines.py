@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from kvreplay.calls import ProgressHook
     from kvreplay.replaying import Tier
 
-# What an engine decides itself: a tier of a profile leaves these at their defaults.
 OUTPUTS = "output_blocks"
+# What an engine decides itself: a tier of a profile leaves these at their defaults.
 _FIXED = ("fill", "touch", "closure")
 
 
@@ -50,8 +50,8 @@ class Profiled:
 
     def most_blocks(self, tiers: Sequence[Mapping[str, Any]]) -> int:
         """Blocks a model may have to keep account of: named ones, and others as far as a tier has room."""
-        requests = self.trace.requests()
-        tokens = int(requests["input_tokens"].sum()) + int(requests["output_tokens"].fill_null(0).sum())
+        totals = self.trace.core.totals()
+        tokens = totals["input_tokens"] + totals["output_tokens"]
         room = max(int(tier["capacity_blocks"]) for tier in tiers)
         return self.core.unique_blocks + min(room, tokens // self.core.block_tokens)
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 OBSERVED = "observed_cached_tokens"
 _POINTS = 100
+# A share from which a pattern of differences counts as the reason.
+_MOST = 0.9
 
 
 @dataclass(frozen=True)
@@ -92,9 +94,6 @@ class Validation:
         if _share(difference < 0) > _MOST:
             return "the replay hits less: a larger cache, one more tier, or decoded blocks (option outputs)"
         return "differences in both directions: another eviction policy, or another order of the requests"
-
-
-_MOST = 0.9
 
 
 def _share(flags: pl.Series) -> float:
